@@ -17,7 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// Flags count wherever they stand: a --dry-run behind a file name that were dropped would be a live run.
+// Flags count wherever they are typed: if a --dry-run after a file name were dropped, the run would be live.
 func TestFlagsCountInAnyOrder(t *testing.T) {
 	app := (&program{}).app()
 	tests := []struct{ args, want string }{
@@ -45,7 +45,7 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 	}
 }
 
-// What is wrong with a command line is told by its own words, and with the help that there is.
+// The refusal of a command line quotes its own words and says what to do.
 func TestCommandLinesThatAreRefused(t *testing.T) {
 	d := newDesk(t, "")
 	t.Chdir(d.dir)
@@ -83,9 +83,9 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A pattern such as * or *.csv brings whatever lies in the folder: none of it may
-// become a flag, the value of one, or standard input. fault 130
-func TestNamesThatLookLikeFlags(t *testing.T) {
+// A pattern such as *.csv becomes the names of all files in the folder. None of them
+// may become a flag, the value of one, or standard input. fault 130
+func TestFileNamesNeverBecomeFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	app := (&program{}).app()
 	for _, name := range []string{"-m", "-", "--yes", "--checkpoint=z.csv", "-x.csv", "--help", "--version", "--bogus", "-5"} {
@@ -100,7 +100,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 			{"checkpoint", "forget", name},
 		} {
 			if name == "-" && args[1] == "--mapping" {
-				continue // the word is a value there
+				continue // here it is the value of --mapping
 			}
 			_, err := flags.Order(app, args)
 			if e, ok := errors.AsType[*exit.Error](err); !ok || !strings.Contains(e.Hint, "./"+name+" ") {
@@ -114,7 +114,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 	}
 }
 
-// Each command can be learned from its help: what it does, one example, its exit codes.
+// Each command's help has an example and the exit codes, and fits the width of a terminal.
 func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt"}
 	eachCommand(func(c *cli.Command, words []string) {
@@ -136,7 +136,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 	must.Do(t, err)
 	for _, page := range all {
 		if !slices.Contains(known, page.Name()) {
-			t.Errorf("pages/%s is of no command", page.Name())
+			t.Errorf("pages/%s belongs to no command", page.Name())
 		}
 	}
 }
@@ -155,8 +155,7 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 	})
 }
 
-// What the environment may set of a run, config show shows.
-func TestVariablesOfRunsAreShown(t *testing.T) {
+func TestConfigShowListsEveryVariableOfRuns(t *testing.T) {
 	app := (&program{}).app()
 	shown := map[string]bool{}
 	for _, f := range app.Command("config").Command("show").Flags {
@@ -172,8 +171,8 @@ func TestVariablesOfRunsAreShown(t *testing.T) {
 	}
 }
 
-// The examples of help can be typed as they stand: the parser takes each of them, and those
-// that need no service work, one after another, in a folder with the samples.
+// Each example in the help parses. Those that need no service also run, one after another,
+// in a folder with the samples.
 func TestExamplesOfHelpRun(t *testing.T) {
 	d := newDesk(t, "")
 	for _, name := range []string{"leads.csv", "leads.yaml"} {
@@ -216,7 +215,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 }
 
-// eachCommand calls f with every command of a program that was not started, and the words that name it.
+// eachCommand calls f with every command and the words that name it.
 func eachCommand(f func(c *cli.Command, words []string)) {
 	line, _ := flags.Order((&program{}).app(), nil)
 	var each func(c *cli.Command, words []string)

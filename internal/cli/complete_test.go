@@ -15,8 +15,8 @@ import (
 	"leadferry/internal/cli/terminal"
 )
 
-// TestMain makes the test's own program stand for leadferry where it is called so: shells
-// run it, and what they asked of it is kept.
+// TestMain makes the test binary act as leadferry if it is called by that name. Shells
+// call it so, and it logs their calls.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "leadferry" {
 		os.Exit(m.Run())
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// answered is the answer to a line whose last word is being typed: kind first, then words.
+// answered is the answer to a line whose last word is being typed: the kind, then the offers.
 func answered(t *testing.T, asked ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -43,7 +43,7 @@ func answered(t *testing.T, asked ...string) string {
 	return strings.Join(words, " ")
 }
 
-// What may stand at the cursor follows from the flags that the commands have.
+// Completion offers the commands, flags and values that fit at the cursor.
 func TestCompletionKnowsTheCommandLine(t *testing.T) {
 	for asked, want := range map[string]string{
 		"ch.":                                       "words checkpoint",
@@ -84,8 +84,8 @@ func TestCompletionKnowsTheCommandLine(t *testing.T) {
 	}
 }
 
-// Whatever is typed, an answer fits what was begun and is printed on one line a word.
-func TestCompletionOfAnything(t *testing.T) {
+// Whatever is typed, each offer takes one line and begins with the word at the cursor.
+func TestEachOfferBeginsWithTheTypedWord(t *testing.T) {
 	words := []string{"-", "--", "-m", "-m=", "=", "", "help", "$(x)"}
 	eachCommand(func(c *cli.Command, _ []string) {
 		words = append(words, c.Name)
@@ -108,7 +108,7 @@ func TestCompletionOfAnything(t *testing.T) {
 	})
 }
 
-// explain tells what a name means and what to do; a name that is nearly right is found out.
+// explain says what a name means and what to do. For a misspelt name it suggests the right one.
 func TestExplain(t *testing.T) {
 	d := newDesk(t, "")
 	d.must(0, "", []string{"explain", "in_doubt"}, "in_doubt - outcome", "What to do: ", "   leadferry checkpoint resolve in-doubt.csv")
@@ -124,7 +124,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The command prints the script of each shell, and refuses others.
+// completion prints the script of each shell and refuses other shells.
 func TestCompletionPrintsTheScripts(t *testing.T) {
 	d := newDesk(t, "")
 	for _, shell := range shells {

@@ -7,7 +7,7 @@ import (
 	"leadferry/mapping"
 )
 
-func TestShards(t *testing.T) {
+func TestParseShard(t *testing.T) {
 	const none = "error"
 	for _, test := range []struct{ flag, env, want string }{
 		{"0/4", "", "0/4"},
@@ -53,8 +53,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// A worker that cannot belong to a fleet is told so before anything is sent or made.
-func TestFleetsThatCannotBe(t *testing.T) {
+// A worker that cannot belong to a fleet is refused before it sends anything.
+func TestImpossibleFleetsAreRefused(t *testing.T) {
 	d := newDesk(t, "http://127.0.0.1:1")
 	t.Setenv("LEADFERRY_LEADS_URL", "http://127.0.0.1:1")
 	mapping, leads := sampleFile(t, "leads.yaml"), sampleFile(t, "leads.csv")

@@ -16,7 +16,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// desk is a user with folders of their own, before a service.
+// desk is a user with folders of their own and a service to call.
 type desk struct {
 	t         *testing.T
 	dir       string
@@ -27,7 +27,7 @@ func newDesk(t *testing.T, baseURL string) *desk {
 	t.Helper()
 	for _, pair := range os.Environ() {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") || strings.HasPrefix(name, "SSL_CERT_") {
-			t.Setenv(name, value) // so that it is put back
+			t.Setenv(name, value) // so that it comes back after the test
 			os.Unsetenv(name)
 		}
 	}
@@ -60,7 +60,7 @@ func (d *desk) run(in string, args ...string) (code int, printed string) {
 	return code, string(b)
 }
 
-// must is run that fails the test unless the exit code and all texts are there.
+// must calls run and fails the test unless the exit code is right and all texts are printed.
 func (d *desk) must(code int, in string, args []string, texts ...string) string {
 	d.t.Helper()
 	got, out := d.run(in, args...)
@@ -106,8 +106,8 @@ var logIn = []string{"login", "--email", sandbox.Email}
 
 func with(args []string, more ...string) []string { return append(args[:len(args):len(args)], more...) }
 
-// What is wrong is known before the password is asked for, and nothing is sent.
-func TestLoginThatCannotBegin(t *testing.T) {
+// login reports each of these mistakes before it sends anything.
+func TestLoginRefusesMistakesBeforeItSends(t *testing.T) {
 	server, address := startSandbox(t, "")
 	d := newDesk(t, address)
 	for text, args := range map[string][]string{
@@ -131,8 +131,8 @@ func TestLoginThatCannotBegin(t *testing.T) {
 	}
 }
 
-// What the service answers decides what is said and whether it may be tried again.
-func TestLoginFailures(t *testing.T) {
+// login says whether no client was made, or one may have been. Nothing is stored.
+func TestLoginThatFailsSaysWhetherAClientMayExist(t *testing.T) {
 	for faults, test := range map[string]struct {
 		text    string
 		clients int // requests for one
@@ -174,8 +174,8 @@ func TestLoginFailures(t *testing.T) {
 	}
 }
 
-// A first Ctrl-C waits for the answer to the request for a client: its secret is in it.
-func TestLoginInterrupted(t *testing.T) {
+// After one Ctrl-C, login still waits for the answer to the request for a client: it holds the client's secret.
+func TestInterruptedLoginKeepsTheClient(t *testing.T) {
 	for endpoint, want := range map[string]struct {
 		text string
 		code int

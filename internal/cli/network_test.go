@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// proxyVariables are all that name proxies, for whomever.
+// proxyVariables are all variables that name proxies, for any program.
 var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"}
 
 func withoutProxies(t *testing.T) {
@@ -17,7 +17,7 @@ func withoutProxies(t *testing.T) {
 	}
 }
 
-// fault 43: which proxy is used for which address, and why; its password is in none of it.
+// fault 43: config show says which proxy is used for which address, and why. It never shows the password.
 func TestWhichProxyIsUsed(t *testing.T) {
 	d := newDesk(t, "")
 	path := d.write("config/leadferry/config.yaml", `profiles:
@@ -71,8 +71,8 @@ func TestWhichProxyIsUsed(t *testing.T) {
 	}
 }
 
-// A setting that cannot be used ends the command before anything is read or asked for.
-func TestNetworkSettingsThatCannotBe(t *testing.T) {
+// A setting that cannot be used ends the command at once, and the message holds no password.
+func TestUnusableNetworkSettingsAreRefused(t *testing.T) {
 	d := newDesk(t, "https://api.example.com")
 	t.Setenv("LEADFERRY_LEADS_URL", "https://leads.example.com")
 	t.Setenv("LEADFERRY_TRUNK_ID", "t-1")

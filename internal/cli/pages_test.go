@@ -17,8 +17,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// TestScriptingNamesWhatScriptsRead: docs/scripting.md names each field, column, and variable that has no flag.
-func TestScriptingNamesWhatScriptsRead(t *testing.T) {
+// docs/scripting.md names each field and column that scripts read, and each variable that has no flag.
+func TestScriptingPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "scripting.md"))
 	must.Do(t, err)
 	names := append(fieldsOf(reflect.TypeFor[report.Summary]()), fieldsOf(reflect.TypeFor[checkpointcmd.ExportLine]())...)
@@ -39,7 +39,7 @@ func TestScriptingNamesWhatScriptsRead(t *testing.T) {
 	}
 }
 
-// Links of the pages lead to files, and to headings, that are there.
+// Links of the pages lead to files and headings that exist.
 func TestLinksOfPages(t *testing.T) {
 	root := filepath.Join("..", "..")
 	var pages []string
@@ -77,7 +77,7 @@ func TestLinksOfPages(t *testing.T) {
 	}
 }
 
-// variables are all that the sources of the program name and no flag has, but for those of tests.
+// variables are the LEADFERRY_ variables that the program's sources name and no flag reads, except those of tests.
 func variables(t *testing.T) (names []string) {
 	named := regexp.MustCompile(`\bLEADFERRY_[A-Z_]+\b`)
 	root := filepath.Join("..", "..")

@@ -12,8 +12,8 @@ import (
 	"leadferry/mapping"
 )
 
-// Who pipes a command into head reads what they want of it, and no error. fault 11
-func TestReaderGoes(t *testing.T) {
+// When nobody reads standard output any more, as after head, a command ends with 3 and prints no error. fault 11
+func TestOutputWithoutAReaderIsNoError(t *testing.T) {
 	d := newDesk(t, "")
 	t.Chdir(d.dir)
 	mapping, leads := sampleFile(t, "leads.yaml"), sampleFile(t, "leads.csv")
@@ -40,17 +40,17 @@ func TestReaderGoes(t *testing.T) {
 		{"init", leads},
 		{"checkpoint", "forget", "L-104204", "--sandbox"},
 	} {
-		told := d.file("told")
-		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})
-		b, err := os.ReadFile(told.Name())
+		messages := d.file("messages")
+		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: messages})
+		b, err := os.ReadFile(messages.Name())
 		if err != nil || code != 3 || strings.Contains(string(b), "leadferry:") {
 			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
 		}
 	}
 }
 
-// What a person is told before the first create, and by the bar, is about the part that the worker takes.
-func TestLeadsOfAShard(t *testing.T) {
+// The question before the first create counts only the leads of the worker's own shard.
+func TestQuestionCountsTheLeadsOfTheShard(t *testing.T) {
 	for want, test := range map[string]struct {
 		rows  int
 		shard mapping.Shard
@@ -67,7 +67,7 @@ func TestLeadsOfAShard(t *testing.T) {
 	}
 }
 
-// Whoever waits for the sandbox's page finds its settings printed by then.
+// The sandbox prints its settings before its page: whoever waits for the page has them.
 func TestSandboxPrintsItsSettingsFirst(t *testing.T) {
 	d := newDesk(t, "")
 	close(d.interrupt)
@@ -78,8 +78,8 @@ func TestSandboxPrintsItsSettingsFirst(t *testing.T) {
 	}
 }
 
-// An address is refused whatever command reads inputs, with the way out, and nothing of it is shown.
-func TestAddressesAreNoInputs(t *testing.T) {
+// Commands that read inputs refuse an address and say what to do, without its text.
+func TestAddressesAreRefusedAsInputs(t *testing.T) {
 	d := newDesk(t, "http://127.0.0.1:1")
 	t.Chdir(d.dir)
 	const address = "https://files.example.com/leads.csv?sig=s3cret"

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A secret in the wrong place is not shown: as the name of the file that holds it, joined to a letter,
-// behind a command without files, or in an address.
-func TestWordsInTheWrongPlaceAreNotShown(t *testing.T) {
+// No message shows a secret that was typed in the wrong place: as the name of its file, joined to the letter of a
+// flag, as the argument of a command without files, or in an address.
+func TestSecretsInTheWrongPlaceAreNotShown(t *testing.T) {
 	for _, secret := range []string{"Summer2026-Winter-Pass7", "hunter2pass", "3f2a1b4c-0d9e-4f8a-b7c6-5d4e3f2a1b0c", "Correct.Horse7.Battery9.Staple4"} {
 		d := newDesk(t, "https://127.0.0.1:1")
 		t.Chdir(d.dir)

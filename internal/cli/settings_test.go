@@ -10,7 +10,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// shows is one setting as config show has it: value and origin.
+// shows returns one setting as config show prints it: value and origin.
 func (d *desk) shows(name string, args ...string) (value, from string) {
 	d.t.Helper()
 	out := d.must(0, "", append([]string{"config", "show"}, args...))
@@ -33,7 +33,7 @@ const profiles = `profiles:
     client_id: c-eu
 `
 
-// fault 112: each setting comes from one place, the nearest, and so does the secret.
+// fault 112: a flag beats the environment, which beats the profile, for each setting and for the secret.
 func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 	d := newDesk(t, "")
 	path := d.write("config/leadferry/config.yaml", profiles)
@@ -54,7 +54,7 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 		{"base-url", "https://env.example.com", with(eu, "--base-url", "https://f.example.com"), "https://f.example.com", "flag --base-url"},
 		{"mapping", "e.yaml", []string{"-m", "f.yaml"}, "f.yaml", "flag --mapping"},
 		{"mapping", "e.yaml", nil, "e.yaml", "environment LEADFERRY_MAPPING"},
-		{"base-url", " ", eu, "not usable: the base-url is not an address", "environment LEADFERRY_BASE_URL"}, // a blank is a value
+		{"base-url", " ", eu, "not usable: the base-url is not an address", "environment LEADFERRY_BASE_URL"}, // a blank counts as a value
 		{"base-url", "https://u:planted@env.example.com/x", nil, "not usable: the base-url has a user, a query or a fragment in it", "environment LEADFERRY_BASE_URL"},
 		{"base-url", "https://env.example.com?planted", nil, "not usable: the base-url has a user, a query or a fragment in it", "environment LEADFERRY_BASE_URL"},
 		{"leads-url", "", eu, "https://leads.eu.example.com", profile("5")},
@@ -80,7 +80,7 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 		}
 		os.Unsetenv(variable)
 	}
-	t.Setenv("LEADFERRY_BASE_URL", "") // an empty variable is as none
+	t.Setenv("LEADFERRY_BASE_URL", "") // an empty variable counts as not set
 	if value, _ := d.shows("base-url", eu...); value != "https://api.eu.example.com" {
 		t.Errorf("with an empty variable: %q", value)
 	}
@@ -104,7 +104,7 @@ lead: {type_key: form, type_label: Form, content: {name: "{name}"}}
 	return []string{"import", "-m", m, f, "--out", "none"}
 }
 
-// answerOf is the ID that a refusal names.
+// answerOf is the ID behind --new-checkpoint in a refusal.
 func answerOf(t *testing.T, said string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(said, "--new-checkpoint=")
@@ -114,7 +114,7 @@ func answerOf(t *testing.T, said string) string {
 	return strings.FieldsFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })[0]
 }
 
-// N11: login and the imports after it sign in once, each run of a profile at its own
+// N11: a login and two imports need one token. Each profile's runs sign in at its own
 // service, with the client that was made there.
 func TestImportUsesTheStoredClient(t *testing.T) {
 	eu, euURL := startSandbox(t, "")
@@ -131,7 +131,7 @@ func TestImportUsesTheStoredClient(t *testing.T) {
 	for _, name := range []string{"eu", "us"} {
 		d.must(0, "", with(logIn, "--profile", name))
 		answer := importing
-		if name == "us" { // one trunk at two addresses: a person is asked once
+		if name == "us" { // the same trunk at another address: a person has to agree once
 			answer = with(importing, "--new-checkpoint", answerOf(t, d.must(4, "", with(importing, "--profile", name), "another checkpoint is in use")))
 		}
 		d.must(0, "", with(answer, "--profile", name), "1  created")
@@ -150,9 +150,9 @@ func TestImportUsesTheStoredClient(t *testing.T) {
 	}
 }
 
-// A variable that is misspelt, or that no flag takes, would be left out in silence: a checkpoint that it names would
-// not be used, and a dry run would be a live one.
-func TestVariablesThatCountForNothing(t *testing.T) {
+// A misspelt variable, or one that no flag reads, has no effect. Without a warning, its checkpoint would not be used
+// and a dry run would be live.
+func TestVariablesWithoutEffectAreWarnedOf(t *testing.T) {
 	d := newDesk(t, "https://api.example.com")
 	t.Setenv("LEADFERRY_CHEKPOINT", "mine.db")
 	t.Setenv("LEADFERRY_HOME", "/opt/leadferry")

@@ -14,8 +14,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// typed are lines as a person types them up to the tab, and the last word that the shell
-// makes of each, without a / at its end.
+// typed are lines as a person types them up to the tab, and what the shell makes of the
+// last word, without a / at its end.
 var typed = []struct{ line, want string }{
 	{"leadferry imp", "import"},
 	{"leadferry checkpoint resol", "resolve"},
@@ -33,11 +33,11 @@ var typed = []struct{ line, want string }{
 	{"leadferry import --look-alikes lea", "lea"},
 }
 
-// hostile is a line that must not be run while it is typed, nor anything in it.
+// hostile is a line whose commands must not run when it is completed.
 const hostile = "leadferry checkpoint forget $(touch ran) `touch ran` KEY --yes -- "
 
-// shellFolder is a folder with files to complete, and the environment of a shell in it
-// that finds this test's program as leadferry.
+// shellFolder makes a folder with files to complete, and the environment of a shell that
+// finds this test binary as leadferry.
 func shellFolder(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -58,7 +58,7 @@ func shellFolder(t *testing.T) (dir string, env []string) {
 	}
 }
 
-// neverRun fails when the program was called for anything but an answer, or what was typed has run.
+// neverRun fails the test if a shell called the program for more than completion, or ran a typed command.
 func neverRun(t *testing.T, dir string) {
 	t.Helper()
 	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
@@ -69,14 +69,14 @@ func neverRun(t *testing.T, dir string) {
 		case strings.HasPrefix(call, completeWord+" "):
 			asked++
 		case !strings.HasPrefix(call, "completion "):
-			t.Errorf("it was run: leadferry %s", call)
+			t.Errorf("the shell ran leadferry %s", call)
 		}
 	}
 	if asked < len(typed) {
-		t.Errorf("it was asked %d times only", asked)
+		t.Errorf("the shell asked for completions only %d times", asked)
 	}
 	if disk.Exists(filepath.Join(dir, "ran")) {
-		t.Error("what was typed has run")
+		t.Error("a typed command was run")
 	}
 }
 
@@ -89,7 +89,7 @@ func shellNamed(t *testing.T, name string) string {
 	return path
 }
 
-// fish tells what it would offer.
+// fish prints what it would offer.
 func TestCompletionInFish(t *testing.T) {
 	t.Parallel()
 	fish := shellNamed(t, "fish")
@@ -134,8 +134,8 @@ func TestCompletionInZsh(t *testing.T) {
 		shellNamed(t, "zsh"), "-f", "-i")
 }
 
-// inTerminal types each line and a tab in a terminal, and then, at its beginning, a command
-// that tells the words that the shell has by then.
+// inTerminal types each line and a tab in a terminal. Then it puts the command lastword
+// before the line, which prints its last word as the shell has it now.
 func inTerminal(t *testing.T, setup string, shell ...string) {
 	person, tty := terminalPair(t)
 	dir, env := shellFolder(t)
@@ -149,19 +149,19 @@ func inTerminal(t *testing.T, setup string, shell ...string) {
 	})
 	heard := new(listener)
 	go heard.listen(person)
-	const tell = `told() { local n=${@: -1}; printf '\ntold %s <%s>\n' "$1" "${n%/}"; }`
-	fmt.Fprintf(person, "%s\n%s\ntold 0 ready\n", tell, setup)
-	heard.waitFor(t, "told 0 <ready>", 1)
+	const define = `lastword() { local n=${@: -1}; printf '\nlastword %s <%s>\n' "$1" "${n%/}"; }`
+	fmt.Fprintf(person, "%s\n%s\nlastword 0 ready\n", define, setup)
+	heard.waitFor(t, "lastword 0 <ready>", 1)
 	for i, one := range typed {
 		const toBeginning = "\x01"
-		io.WriteString(person, fmt.Sprintf("%s\t%stold %d \n", one.line, toBeginning, i+1))
-		heard.waitFor(t, fmt.Sprintf("told %d <%s>", i+1, one.want), 1)
+		io.WriteString(person, fmt.Sprintf("%s\t%slastword %d \n", one.line, toBeginning, i+1))
+		heard.waitFor(t, fmt.Sprintf("lastword %d <%s>", i+1, one.want), 1)
 		if t.Failed() {
 			return
 		}
 	}
-	const emptied = "\x01\x0b" // to the beginning, and all behind it away
-	io.WriteString(person, hostile+"\t"+emptied+"told end here\n")
-	heard.waitFor(t, "told end <here>", 1)
+	const emptied = "\x01\x0b" // to the beginning, then delete the rest
+	io.WriteString(person, hostile+"\t"+emptied+"lastword end here\n")
+	heard.waitFor(t, "lastword end <here>", 1)
 	neverRun(t, dir)
 }

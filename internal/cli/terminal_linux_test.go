@@ -45,10 +45,10 @@ func (l *listener) heard() string {
 	return l.text.String()
 }
 
-// sentence is what was heard, without the ends of lines.
+// sentence is what was heard, with blanks for line ends.
 func (l *listener) sentence() string { return strings.ReplaceAll(l.heard(), "\r\n", " ") }
 
-// waitFor waits until a text was heard so often, and fails when it is not, or oftener. Ends of lines are blanks.
+// waitFor waits until a text was shown so many times. It fails the test if it was not, or more often.
 func (l *listener) waitFor(t *testing.T, text string, times int) {
 	t.Helper()
 	for range 6000 {
@@ -74,12 +74,12 @@ func (d *desk) asked(typed string, args ...string) (code int, shown string) {
 	return code, shown
 }
 
-// prompted is asked for any prompt, "" for none; it returns the terminal, too. A password is typed without an echo.
+// prompted is like asked, for any prompt ("": none). It also returns the terminal. It types passwords without echo.
 func (d *desk) prompted(prompt, typed string, args ...string) (code int, shown string, tty *os.File) {
 	d.t.Helper()
 	person, tty := terminalPair(d.t)
-	told := &listener{}
-	go told.listen(person)
+	screen := &listener{}
+	go screen.listen(person)
 	ended := make(chan int)
 	go func() {
 		ended <- Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: tty, Out: tty, Err: tty})
@@ -88,11 +88,11 @@ func (d *desk) prompted(prompt, typed string, args ...string) (code int, shown s
 		d.t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				d.t.Fatalf("no %s:\n%s", what, told.heard())
+				d.t.Fatalf("no %s:\n%s", what, screen.heard())
 			}
 		}
 	}
-	shows := func(text string) func() bool { return func() bool { return strings.Contains(told.heard(), text) } }
+	shows := func(text string) func() bool { return func() bool { return strings.Contains(screen.heard(), text) } }
 	until("question", shows(prompt))
 	if strings.HasPrefix(prompt, "Password") {
 		until("prompt without echo", func() bool { return !echoes(d.t, tty) })
@@ -108,7 +108,7 @@ func (d *desk) prompted(prompt, typed string, args ...string) (code int, shown s
 	}
 	io.WriteString(tty, "\x04end\n")
 	until("end", shows("\x04end"))
-	shown, _, _ = strings.Cut(told.heard(), "\x04end")
+	shown, _, _ = strings.Cut(screen.heard(), "\x04end")
 	return code, shown, tty
 }
 
@@ -125,12 +125,12 @@ func (d *desk) inDoubt(entries ...checkpoint.Entry) string {
 	return path
 }
 
-// All rows at once are freed by a yes alone. faults 127
-func TestNoneCreatedAsks(t *testing.T) {
+// Only a typed yes frees all rows in doubt at once. faults 127
+func TestNoneCreatedAsksFirst(t *testing.T) {
 	for typed, want := range map[string]struct{ code, doubts int }{"y\n": {0, 0}, "n\n": {2, 2}, "\n": {2, 2}, "interrupt": {130, 2}} {
 		t.Run(fmt.Sprintf("%q", typed), func(t *testing.T) {
 			d := newDesk(t, "")
-			t.Chdir(d.dir) // the command leaves its witness where it works
+			t.Chdir(d.dir) // the command writes its witness into this folder
 			path := d.inDoubt(checkpoint.Entry{Key: "a", State: checkpoint.InDoubt}, checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
 			code, shown := d.asked(typed, "checkpoint", "resolve", "--none-created", "--checkpoint", path)
 			if code != want.code || !strings.Contains(shown, "2 rows in doubt") {
@@ -161,7 +161,7 @@ func accountDesk(t *testing.T) (d *desk, server *sandbox.Server, importing []str
 	return d, server, importing
 }
 
-// A person is asked before leads are made for good. Whatever is no yes leaves nothing behind. faults 136
+// A person is asked before leads are made for good. Any answer except yes leaves nothing behind. faults 136
 func TestImportAsksFirst(t *testing.T) {
 	for typed, want := range map[string]int{"y\n": 0, "yes\n": 0, "n\n": 2, "\n": 2, "interrupt": 130} {
 		t.Run(fmt.Sprintf("%q", typed), func(t *testing.T) {
@@ -177,14 +177,14 @@ func TestImportAsksFirst(t *testing.T) {
 				t.Errorf("left: %q", files)
 			}
 			if want == 130 && strings.Contains(shown, "hint:") {
-				t.Errorf("an interruption is no mistake:\n%s", shown)
+				t.Errorf("an interruption has a hint:\n%s", shown)
 			}
 		})
 	}
 }
 
-// A checkpoint is missing though a run folder tells of it: --yes is no answer, and a no leaves everything as it was.
-func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
+// A run folder knows a checkpoint that is missing. --yes does not answer the question, and a no changes nothing.
+func TestImportAsksBeforeItReplacesALostCheckpoint(t *testing.T) {
 	d, server, importing := accountDesk(t)
 	if code, shown := d.asked("", with(importing, "--yes")...); code != 0 {
 		t.Fatalf("exit %d:\n%s", code, shown)
@@ -194,7 +194,7 @@ func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
 	if code, shown := d.asked("", with(importing, "--yes")...); code != 4 {
 		t.Errorf("exit %d with --yes, want 4:\n%s", code, shown)
 	}
-	for _, no := range []string{"n\n", "\n"} { // the second question is asked, too: nothing was begun
+	for _, no := range []string{"n\n", "\n"} { // asked again the second time, since nothing was begun
 		code, shown := d.asked(no, importing...)
 		if code != 4 || !strings.Contains(strings.Join(strings.Fields(shown), " "), "would be made a second time. Make leads with this checkpoint?") {
 			t.Errorf("exit %d, want 4:\n%s", code, shown)
@@ -205,8 +205,8 @@ func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
 	}
 }
 
-// What texts from outside hold, a terminal does not obey. faults 118, 134
-func TestATerminalObeysNothingOfACheckpoint(t *testing.T) {
+// A terminal gets no control characters from a checkpoint; a file gets its texts unchanged. faults 118, 134
+func TestTextsOfACheckpointDoNotControlTheTerminal(t *testing.T) {
 	const evil = "\x1b[2Jevil\u202e"
 	d := newDesk(t, "")
 	path := d.inDoubt(
@@ -224,7 +224,7 @@ func TestATerminalObeysNothingOfACheckpoint(t *testing.T) {
 		t.Error(code)
 	}
 	if b, err := os.ReadFile(out.Name()); err != nil || !strings.Contains(string(b), ","+evil+",") {
-		t.Errorf("a file keeps them: %q, %v", b, err)
+		t.Errorf("a file has other texts: %q, %v", b, err)
 	}
 }
 
@@ -261,7 +261,7 @@ func echoes(t *testing.T, tty *os.File) bool {
 	return state.Lflag&syscall.ECHO != 0
 }
 
-// fault 111: a password that is typed is not shown, and the terminal is left as it was.
+// fault 111: a typed password is not shown, and afterwards the terminal echoes again.
 func TestPasswordIsTypedWithoutEcho(t *testing.T) {
 	for typed, want := range map[string]int{sandbox.Password + "\n": 0, "\n": 2, "interrupt": 130} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestAuthorities(t *testing.T) {
 	two, _ := selfSigned(t)
 	block, _ := pem.Decode([]byte(one))
 	path := filepath.Join(t.TempDir(), "ca file.pem")
-	for text, want := range map[string]string{ // what is said; a number of certificates, where it is good
+	for text, want := range map[string]string{ // a piece of the error, or the number of certificates
 		one:                          "1",
 		"# ours\n" + one + key + two: "2",
 		"":                           "no certificate",
@@ -54,7 +54,7 @@ func TestAuthorities(t *testing.T) {
 	write(t, path, one, 0o644)
 	must.Do(t, os.Chmod(path, 0o666))
 	if _, err := ReadAuthorities(path); err == nil || !strings.Contains(err.Error(), "may write") {
-		t.Errorf("anybody may add authorities: %v", err)
+		t.Errorf("a file that anybody may write to was accepted: %v", err)
 	}
 }
 
@@ -65,9 +65,9 @@ func TestClientCertificate(t *testing.T) {
 	dir := t.TempDir()
 	at, keyAt := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	for _, test := range []struct {
-		certificate, key string // "" for key: in one file
+		certificate, key string // key "": both are in one file
 		mode             os.FileMode
-		want             string // "": good
+		want             string // piece of the error; "": none
 	}{
 		{certificate, key, 0o600, ""},
 		{certificate + key, "", 0o600, ""},
@@ -100,8 +100,8 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// A configuration file may be read by others, a proxy's password may not.
-func TestProxyInAProfile(t *testing.T) {
+// Others may read a configuration file, but not one that holds the password of a proxy.
+func TestProxyPasswordInAProfileNeedsAPrivateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	for text, want := range map[string]string{
 		"http://proxy:3128": "", "none": "", "http://u:pl4nted@proxy:3128": "chmod 600 ",

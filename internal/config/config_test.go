@@ -15,13 +15,13 @@ func write(t *testing.T, path, text string, mode fs.FileMode) string {
 	t.Helper()
 	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must.Do(t, os.WriteFile(path, []byte(text), mode))
-	if err := os.Chmod(path, mode); err != nil { // whatever the umask took
+	if err := os.Chmod(path, mode); err != nil { // the umask may have taken bits away
 		t.Fatal(err)
 	}
 	return path
 }
 
-func TestProfilesStandSideBySide(t *testing.T) {
+func TestLoadReadsSeveralProfiles(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "config.yaml"), `# two regions
 profiles:
   us: {base_url: https://api.us.example.com, trunk_id: 0123}
@@ -57,8 +57,8 @@ func TestFileWithoutProfiles(t *testing.T) {
 	}
 }
 
-// faults 104, 105, 106, 110: every mistake is told with its place, none with a value.
-func TestMistakesHaveTheirPlace(t *testing.T) {
+// faults 104, 105, 106, 110: each message names line and column, and never a value.
+func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"unknown key":    {"profiles:\n  us:\n    base_ulr: https://planted\n", `:3:15: unknown key "base_ulr" in profile us` + "\nhint: did you mean \"base_url\"?"},
 		"secret as key":  {"profiles:\n  us:\n    planted7: x\n", ":3:15: unknown key \"…\" in profile us"},
@@ -82,7 +82,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	}
 }
 
-// fault 104: what is no configuration file is refused, without a word of it.
+// fault 104: a file that is no configuration is refused. The message quotes nothing from it.
 func TestHostileFilesAreRefused(t *testing.T) {
 	deep := strings.Repeat("[", 20000)
 	for _, text := range []string{"profiles: {us: {trunk_id: \"planted}}\n", "\xff\xfe", "a: b: planted\n", "\tplanted: x\n", deep, strings.Repeat("#planted\n", maxFile/8), "profiles: {us: *planted}", "%planted\n---\n", "planted\n: x\x00"} {

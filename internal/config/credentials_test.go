@@ -57,11 +57,11 @@ func TestClientIsStoredForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestPlaceThatIsNotUsedLeavesNothing(t *testing.T) {
+func TestReservedPlaceThatIsNotUsedLeavesNoFile(t *testing.T) {
 	path := CredentialsPath(filepath.Join(t.TempDir(), "config.yaml"), "eu")
 	p := reserved(t, path)
 	if _, err := Reserve(path); err == nil || !strings.Contains(err.Error(), "another login") {
-		t.Errorf("two logins have one place: %v", err)
+		t.Errorf("two logins reserved one place: %v", err)
 	}
 	other := reserved(t, filepath.Join(filepath.Dir(path), "us.json"))
 	must.Do(t, errors.Join(p.Close(), other.Close()))
@@ -69,8 +69,8 @@ func TestPlaceThatIsNotUsedLeavesNothing(t *testing.T) {
 	must.Do(t, reserved(t, path).Close())
 }
 
-// fault 27: what cannot be written is known before a client is made.
-func TestPlaceIsTriedBeforeItIsNeeded(t *testing.T) {
+// fault 27: login learns that a client cannot be stored before it makes one.
+func TestReserveRefusesAPlaceThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "", 0o600)
 	if _, err := Reserve(filepath.Join(dir, "file", "eu.json")); err == nil || !strings.Contains(err.Error(), "\nhint: ") {
@@ -95,8 +95,8 @@ func TestPlaceIsTriedBeforeItIsNeeded(t *testing.T) {
 	}
 }
 
-// What fails after the client is made is told with the place where the secret is.
-func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
+// If a new client cannot get its file name, Keep returns the file that holds its secret.
+func TestKeepThatFailsReturnsTheFileWithTheSecret(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c", "eu.json")
 	p := reserved(t, path)
@@ -115,7 +115,7 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 
 	path = filepath.Join(dir, "d", "eu.json")
 	reserved(t, path)
-	if err := os.RemoveAll(filepath.Join(dir, "d")); err != nil { // stands for a disk that fails
+	if err := os.RemoveAll(filepath.Join(dir, "d")); err != nil { // as if the disk failed
 		t.Fatal(err)
 	}
 	if left, err := someClient.Keep(path); err == nil || left != "" {

@@ -15,8 +15,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// fault 112: a secret that others may read is refused, and never repeated.
-func TestSecretComesFromItsOwnersFile(t *testing.T) {
+// fault 112: a secret that everybody may read is refused. No message repeats it.
+func TestReadSecret(t *testing.T) {
 	dir := t.TempDir()
 	for name, test := range map[string]struct {
 		text  string
@@ -67,7 +67,7 @@ func secretFolder(t *testing.T) string {
 	return dir
 }
 
-// everyMode lets the umask take nothing, so that a mode is what the program asked for.
+// everyMode sets the umask to 0, so that files get the modes that the program asks for.
 func everyMode(t *testing.T) {
 	t.Helper()
 	before := syscall.Umask(0)
@@ -92,7 +92,7 @@ func private(t *testing.T, dir string) {
 	}
 }
 
-// left fails the test when files other than these are in dir.
+// left fails the test unless dir holds exactly these files, apart from locks.
 func left(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -108,8 +108,8 @@ func left(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// As systemd, Kubernetes and Swarm mount a secret: in memory, for a group or for all to read.
-func TestSecretThatIsMountedInMemory(t *testing.T) {
+// systemd, Kubernetes and Swarm mount a secret in memory, where a group or everybody may read it.
+func TestSecretMountedInMemoryMayBeReadByAll(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "leadferry-")
 	if err != nil {
 		t.Skip(err)
@@ -131,7 +131,7 @@ func TestSecretThatIsMountedInMemory(t *testing.T) {
 	}
 }
 
-// fault 137: what another user may have written is not believed, whatever its mode; root's is.
+// fault 137: a file or folder of another user is refused, whatever its mode.
 func TestFilesOfAnotherUserAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

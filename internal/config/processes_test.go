@@ -59,8 +59,8 @@ func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const childUpdates = 100
 
-// fault 72: two processes live on one token that is revoked again and again. Each
-// revocation costs one refresh, whoever makes it, and no refresh token is spent twice.
+// fault 72: two processes share a token that stops working again and again. Each time
+// one of them refreshes it, and no refresh token is used twice.
 func TestProcessesShareOneToken(t *testing.T) {
 	s := &issuer{updates: map[string]int{}}
 	server := httptest.NewServer(s)

@@ -10,7 +10,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A profile comes behind the others; not a byte of what was there changes.
+// A new profile comes after the others. Not a byte of the old text changes.
 func TestProfileIsAdded(t *testing.T) {
 	const eu = "  eu:\n    base_url: https://api.eu.example.com\n    trunk_id: a b\n"
 	for name, test := range map[string]struct{ old, want string }{
@@ -56,7 +56,7 @@ func TestProfileIsAdded(t *testing.T) {
 	}
 }
 
-func TestProfileIsAddedBehindALink(t *testing.T) {
+func TestProfileIsAddedToTheFileBehindALink(t *testing.T) {
 	dir := t.TempDir()
 	real := write(t, filepath.Join(dir, "dotfiles", "config.yaml"), "profiles:\n  us: {}\n", 0o600)
 	link := filepath.Join(dir, "config.yaml")

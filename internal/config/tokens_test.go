@@ -49,7 +49,7 @@ func TestTokenIsKeptForItsOwnerAlone(t *testing.T) {
 		t.Error("the folder is made before there is a token")
 	}
 	if got := swap(t, f, token("a")); got != (oauth2.Token{}) {
-		t.Errorf("a token out of nothing: %v", got)
+		t.Errorf("a token although none was stored: %v", got)
 	}
 	private(t, filepath.Dir(dir))
 	if got := swap(t, tokens(t, dir, "secret"), token("b")); got != token("a") {
@@ -65,7 +65,7 @@ func found(t *testing.T, f *TokenFile) (got oauth2.Token) {
 	return got
 }
 
-// fault 78: a wrong secret finds no token, nor does another client or address.
+// fault 78: another secret, client or address finds no token.
 func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
 	dir := secretFolder(t)
 	swap(t, tokens(t, dir, "secret"), token("a"))
@@ -82,7 +82,7 @@ func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
 	}
 }
 
-func TestDamagedTokenIsNone(t *testing.T) {
+func TestDamagedTokenFileCountsAsEmpty(t *testing.T) {
 	f := tokens(t, secretFolder(t), "secret")
 	swap(t, f, token("a"))
 	good, err := os.ReadFile(f.path)
@@ -99,7 +99,7 @@ func TestDamagedTokenIsNone(t *testing.T) {
 	}
 }
 
-// fault 113: what others may read is refused.
+// fault 113
 func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tokens")
 	f := tokens(t, dir, "secret")
@@ -109,7 +109,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 		t.Errorf("a file for the group: %v", err)
 	}
 	if found(t, f) != (oauth2.Token{}) {
-		t.Error("it is read all the same")
+		t.Error("it is read anyway")
 	}
 	must.Do(t, errors.Join(os.Chmod(f.path, 0o600), os.Chmod(dir, 0o755)))
 	if _, err := OpenTokens(dir, base, "c-1", "secret"); err == nil || !strings.Contains(err.Error(), "chmod 700") {
@@ -121,7 +121,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 }
 
 // fault 30
-func TestLinksAreNotFollowed(t *testing.T) {
+func TestTokenFileIsNeverReadOrWrittenThroughALink(t *testing.T) {
 	dir := t.TempDir()
 	f := tokens(t, filepath.Join(dir, "tokens"), "secret")
 	swap(t, f, token("a"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPanicIsAnErrorWithoutItsValue(t *testing.T) {
+func TestPanicBecomesAnErrorWithoutItsValue(t *testing.T) {
 	var none []string
 	var nowhere *Error
 	for want, f := range map[string]func() error{

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// stat is what the system could say of a file.
+// stat is what the system reports about a file.
 type stat struct {
 	mode fs.FileMode
-	uid  int // negative: the system does not say
+	uid  int // negative: the system has no owners
 }
 
 func (s stat) Name() string       { return "f" }
@@ -27,7 +27,7 @@ func (s stat) Sys() any {
 }
 
 // fault 137
-func TestWhoseAFileIs(t *testing.T) {
+func TestTrustByOwnerAndMode(t *testing.T) {
 	me, somebody := os.Geteuid(), os.Geteuid()+4711
 	for name, test := range map[string]struct {
 		stat

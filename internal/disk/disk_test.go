@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Each error of a file system leads to what is wrong, however it is wrapped.
+// The way out fits the cause of an error, also if the error is wrapped.
 func TestWayOut(t *testing.T) {
 	_, missing := os.Open(filepath.Join(t.TempDir(), "a", "b"))
 	for word, err := range map[string]error{

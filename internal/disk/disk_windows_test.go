@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// folder is an empty folder, which goes as far as the system lets: wine does not know how T.TempDir removes one.
+// folder makes an empty folder and removes it if it can: under wine, T.TempDir fails to remove its own.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "disk")
@@ -27,8 +27,8 @@ func written(t *testing.T, path, text string) string {
 	return path
 }
 
-// One opening of a file has its lock, the others wait, and read it all the same.
-func TestOneOpeningHasTheLock(t *testing.T) {
+// While one opening of a file has its lock, others get none, but can read the file. Shared locks go together.
+func TestLockExcludesOtherOpenings(t *testing.T) {
 	path := written(t, filepath.Join(folder(t), "f"), "text")
 	open := func() *os.File {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -55,7 +55,7 @@ func TestOneOpeningHasTheLock(t *testing.T) {
 	takes(open(), false, false)
 }
 
-// A file that somebody has open is replaced once he lets go of it.
+// Patiently tries a rename again, until the reader has closed the file.
 func TestAFileIsReplacedOnceItIsClosed(t *testing.T) {
 	dir := folder(t)
 	from, to := filepath.Join(dir, "new"), written(t, filepath.Join(dir, "f"), "old")
@@ -76,7 +76,7 @@ func TestAFileIsReplacedOnceItIsClosed(t *testing.T) {
 	}
 }
 
-func TestAFileThatStaysOpenSaysSo(t *testing.T) {
+func TestErrorForAnOpenFileSaysToCloseIt(t *testing.T) {
 	dir := folder(t)
 	from, to := written(t, filepath.Join(dir, "new"), "new"), written(t, filepath.Join(dir, "f"), "old")
 	reader, err := os.Open(to)
@@ -91,11 +91,11 @@ func TestAFileThatStaysOpenSaysSo(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	if Held(&os.PathError{Err: windows.ERROR_SHARING_VIOLATION}) == "" || Held(os.ErrNotExist) != "" {
-		t.Error("who holds a file and who does not")
+		t.Error("Held does not tell an open file from one that is not there")
 	}
 }
 
-func TestNamesThatAreNoFiles(t *testing.T) {
+func TestReserved(t *testing.T) {
 	for path, want := range map[string]bool{
 		`con.csv`: true, `NUL`: true, `C:\state\aux.db`: true, `a.db:b`: true, `\\.\NUL`: true, `..`: true,
 		`c.db`: false, `C:\state\c.db`: false, `C:c.db`: false, `console.csv`: false,
@@ -106,7 +106,7 @@ func TestNamesThatAreNoFiles(t *testing.T) {
 	}
 }
 
-func TestAFolderOnAnotherMachine(t *testing.T) {
+func TestFoldersOnOtherMachinesAreRecognized(t *testing.T) {
 	for path, want := range map[string]bool{
 		`\\server\share\state`: true, `//server/share`: true, `\\?\UNC\server\share`: true, `\\wsl.localhost\Debian\home`: true,
 		`C:\state`: false, `\\?\C:\state`: false, `\\.\C:\state`: false, `state`: false, `\state`: false, ``: false,

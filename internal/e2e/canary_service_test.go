@@ -17,8 +17,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// parrot stands before the sandbox. It has an account of its own, repeats in headers
-// and messages whatever it was told, and refuses many leads by the number in their key.
+// parrot is a proxy before the sandbox, with its own account. It repeats in headers and
+// messages whatever it hears, and refuses many leads by the number in their key.
 type parrot struct {
 	t       *testing.T
 	service *sandbox.Server
@@ -29,7 +29,7 @@ type parrot struct {
 	heard   strings.Builder // all bodies
 	hang    chan struct{}   // when set, creates are not answered until it is closed
 	asked   int             // creates that came
-	doubted bool            // the last of them was answered so
+	doubted bool            // the last of them left doubt
 }
 
 // parroted is a world whose service is a parrot.
@@ -58,7 +58,7 @@ func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.heard.Write(body)
 	p.mu.Unlock()
-	status := p.mood(r.Method, body)
+	status := p.statusFor(r.Method, body)
 	if status == http.StatusOK || status == 0 {
 		p.pass(w, r, body, status == 0)
 		return
@@ -68,7 +68,7 @@ func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, repeat(keyOf(r, body), body, said))
 }
 
-// account answers sign-ins; the first of each kind is refused for a while.
+// account answers sign-ins. It refuses those without the planted password, token or secret.
 func (p *parrot) account(w http.ResponseWriter, r *http.Request, name, said string) {
 	p.mu.Lock()
 	p.issued++
@@ -91,9 +91,9 @@ func (p *parrot) account(w http.ResponseWriter, r *http.Request, name, said stri
 	})
 }
 
-// mood is what becomes of a request: 200 passes, 0 passes without an answer.
-func (p *parrot) mood(method string, body []byte) int {
-	if method != http.MethodPost { // a GET is no create: it says nothing of the one before
+// statusFor decides how a request is answered: 200 passes it on, 0 does so and sends no answer.
+func (p *parrot) statusFor(method string, body []byte) int {
+	if method != http.MethodPost { // a GET does not change p.doubted
 		if bytes.Contains(body, []byte(`3"}`)) || bytes.Contains(body, []byte("refuse")) {
 			return http.StatusUnprocessableEntity
 		}
@@ -104,7 +104,7 @@ func (p *parrot) mood(method string, body []byte) int {
 	hang, alone := p.hang, p.asked == 1
 	p.mu.Unlock()
 	switch {
-	case hang != nil && alone: // the others wait until it has left no doubt
+	case hang != nil && alone: // the others come after its answer
 		return http.StatusOK
 	case hang != nil:
 		<-hang
@@ -132,7 +132,7 @@ func (p *parrot) mood(method string, body []byte) int {
 	return http.StatusOK
 }
 
-// inRow tells whether the create before this one left doubt, too: many in a row would end the run.
+// inRow reports whether the create before this one left doubt, too. Many in a row would end the run.
 func (p *parrot) inRow(doubt bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +141,7 @@ func (p *parrot) inRow(doubt bool) bool {
 	return again
 }
 
-// pass hands a request to the sandbox, with a token that it takes.
+// pass hands a request to the sandbox, with a token that is valid there.
 func (p *parrot) pass(w http.ResponseWriter, r *http.Request, body []byte, silent bool) {
 	p.mu.Lock()
 	if p.real == "" {
@@ -183,7 +183,7 @@ func keyOf(r *http.Request, body []byte) int {
 	return number(refOf(body))
 }
 
-// number is that of a key like K-007.
+// number is 7 for the key K-007, and 0 for other texts.
 func number(key string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(key, "K-"))
 	if err != nil {
@@ -192,7 +192,7 @@ func number(key string) int {
 	return n
 }
 
-// repeat is a refusal that repeats all that was said, in one of many ways.
+// repeat is the body of a refusal that repeats what was sent, in one of many ways.
 func repeat(n int, body []byte, said string) string {
 	var lead struct {
 		Content, content map[string]any
@@ -231,8 +231,8 @@ func repeat(n int, body []byte, said string) string {
 	return `{"error":{"code":7,"message":` + strconv.Quote(fold(said)) + `}}`
 }
 
-// A canary is a value that is planted to be looked for. Of a secret, any pieceLength
-// characters running are looked for; they may stand nowhere but in files made for it.
+// A canary is a value that is planted to be looked for. A secret is also looked for in
+// pieces of pieceLength characters; only files made for it may hold them.
 type canary struct {
 	value  string
 	secret bool
@@ -241,7 +241,7 @@ type canary struct {
 // pieceLength is how much of a secret is as bad as all of it.
 const pieceLength = 12
 
-// encodings are the five ways in which a canary is looked for. Upper and lower case of ASCII count as the same.
+// encodings are the five ways in which a canary is looked for. The case of ASCII letters does not count.
 var encodings = []struct {
 	name  string
 	forms func(string) []string
@@ -275,8 +275,8 @@ func escapedForms(s string) []string {
 	return append(forms, units.String())
 }
 
-// base64Forms are the characters that a text makes for certain, wherever it begins in
-// the three bytes that four characters hold.
+// base64Forms are the base64 characters that depend on s alone, for each of the three
+// places at which s can begin in a group of three bytes.
 func base64Forms(s string) (forms []string) {
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
@@ -290,7 +290,7 @@ func base64Forms(s string) (forms []string) {
 
 func percent(s string) string { return "%" + spaced(s, "%") }
 
-// spaced are the bytes of a text in hexadecimal with something between.
+// spaced is the bytes of a text in hexadecimal, with a separator between them.
 func spaced(s, between string) string {
 	bytes := make([]string, len(s))
 	for i := range len(s) {
@@ -299,7 +299,7 @@ func spaced(s, between string) string {
 	return strings.Join(bytes, between)
 }
 
-// pieces are what must not be seen of a canary.
+// pieces are the texts that must not be seen: a value whole, a secret also in parts.
 func (c *canary) pieces() []string {
 	runes := []rune(c.value)
 	if !c.secret || len(runes) <= pieceLength {
@@ -360,7 +360,7 @@ func (f *finder) add(n needle) {
 
 func begin(s string) uint16 { return uint16(s[0])<<8 | uint16(s[1]) }
 
-// fold makes ASCII letters small.
+// fold returns s with ASCII letters in lower case.
 func fold(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -380,10 +380,10 @@ type hit struct {
 
 func (h hit) String() string { return fmt.Sprintf("%q (%s) at %d", h.canary.value, h.encoding, h.at) }
 
-// find tells of each canary once in each encoding.
+// find reports each canary once in each encoding.
 func (f *finder) find(data string) (hits []hit) {
 	text := fold(data)
-	told := map[[2]int32]bool{}
+	known := map[[2]int32]bool{}
 	for i := 0; i+headLength <= len(text); i++ {
 		if !f.begins[begin(text[i:])] {
 			continue
@@ -391,8 +391,8 @@ func (f *finder) find(data string) (hits []hit) {
 		for _, k := range f.heads[text[i:i+headLength]] {
 			n := &f.needles[k]
 			key := [2]int32{n.canary, n.encoding}
-			if !told[key] && strings.HasPrefix(text[i:], n.text) {
-				told[key] = true
+			if !known[key] && strings.HasPrefix(text[i:], n.text) {
+				known[key] = true
 				hits = append(hits, hit{&f.canaries[n.canary], encodings[n.encoding].name, i})
 			}
 		}

@@ -20,11 +20,11 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// hostile is what a terminal, a log or a spreadsheet would act upon: an escape sequence,
-// a C1 control, marks of direction, line ends and a line that is no log line.
+// hostile is what a terminal, a log or a spreadsheet would act upon: a formula, an escape sequence,
+// a C1 control, marks of direction, line ends and a forged log line.
 const hostile = "=1+2\x1b[2J\u009b31m\u202ea\u2066b\u200f\r\nlevel=ERROR msg=forged\u2028\x07\x7f"
 
-// hostileAnswer is the like from the service, which repeats no row.
+// hostileAnswer is a text of that kind in answers of the service. It repeats no row.
 const hostileAnswer = "@no\x1b]0;title\x07\u0085\u202d\u2067\r\nlevel=WARN msg=faked\x00"
 
 // hostileService answers everything with hostile texts: names of places, refusals.
@@ -70,10 +70,10 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// TestHostileTexts stand in cells, headers, file names and answers of the service. What is printed shows them
-// escaped, in the text for people as in the log, and one event of the log is one line; spreadsheets find no formula
-// in the texts from outside, and every cell of the row's own as it was. faults 117, 118
-func TestHostileTexts(t *testing.T) {
+// Hostile texts are in cells, headers, file names and answers of the service. Output for people and log lines show them
+// escaped, and one event of the log is one line. In the files, texts of the service begin no formula, and the row's own
+// cells are unchanged. faults 117, 118
+func TestHostileTextsAreShownEscaped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	hostileService(w)
@@ -151,21 +151,21 @@ lead:
 	harmless(t, "the summary", w.read("run/summary.json"))
 }
 
-// helps puts into all what the help of a command and of those below it says.
+// helps puts the help of a command and of the commands below it into all.
 func (w *world) helps(all map[string]string, prefix ...string) {
 	help := w.must(0, append(slices.Clone(prefix), "--help", "--all")...)
 	all[strings.Join(prefix, " ")] = help
 	_, list, _ := strings.Cut(help, "\nCOMMANDS:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	for line := range strings.Lines(list) {
-		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "   "), " "); name != "" { // else the line before goes on
+		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "   "), " "); name != "" { // "": the line continues the one before
 			w.helps(all, append(slices.Clone(prefix), name)...)
 		}
 	}
 }
 
-// TestNoFlagTakesASecret walks all commands: what may be secret has no flag, and who
-// tries one is not told what he typed. fault 112
+// No flag of any command takes a secret. The refusal of such a flag does not repeat what
+// was typed. fault 112
 func TestNoFlagTakesASecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -186,13 +186,13 @@ func TestNoFlagTakesASecret(t *testing.T) {
 	f := newFinder(plantedSecrets())
 	for _, c := range []string{"import --client-secret", "login --email a@example.com --password", "checkpoint status --token"} {
 		for _, between := range []string{"=", " "} {
-			tell(t, f, "what leadferry "+c+" printed", w.must(2, strings.Fields(c+between+canarySecret)...), 0)
+			reportHits(t, f, "what leadferry "+c+" printed", w.must(2, strings.Fields(c+between+canarySecret)...), 0)
 		}
 	}
 }
 
-// TestForgetLeavesNothing: after forget and the deletion of the runs' folders, no trace
-// of a person is left in any file of the program. fault 120
+// After forget, and once the folders of the runs are deleted, no file of the program
+// holds a trace of a person. fault 120
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w, _ := parroted(t)
@@ -223,9 +223,9 @@ func TestForgetLeavesNothing(t *testing.T) {
 	w.scan(newFinder(slices.Concat(traces, plantedPeople())))
 }
 
-// TestNobodyElseIsContacted lists the connections of every command that sends, and of
-// some that must not: no update check, no telemetry, no name server. fault 121
-func TestNobodyElseIsContacted(t *testing.T) {
+// Commands that send connect to the service only, and the others to nobody: no update
+// check, no telemetry, no name server. fault 121
+func TestOnlyTheServiceIsContacted(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -271,7 +271,7 @@ func TestNobodyElseIsContacted(t *testing.T) {
 			case strings.Contains(line, "connect(") && strings.Contains(line, own):
 				connects++
 			case strings.Contains(line, "+++ exited"), strings.Contains(line, "--- SIG"), strings.Contains(line, "resumed>"):
-			case strings.Contains(line, "???("): // a thread that the end of the process met before its call
+			case strings.Contains(line, "???("): // the process ended before this thread made its call
 			default:
 				t.Errorf("leadferry %s: %s", strings.Join(c.args, " "), line)
 			}

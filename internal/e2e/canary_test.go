@@ -44,8 +44,8 @@ lead:
     importRef: "{@key}"
 `
 
-// canaryRows are the planted people as a table with its header; a later export has other
-// names and notes, and a person whom nobody knows.
+// canaryRows are the planted people as a table with a header. The later export has other
+// names and notes, and one more person.
 func canaryRows(later bool) [][]string {
 	rows := [][]string{append([]string{"id", "org", "stage"}, plantedColumns...)}
 	for i, p := range plantedPersons() {
@@ -129,14 +129,14 @@ func workbook(t *testing.T, rows string) string {
 	return b.String()
 }
 
-// scribe runs commands one after another and keeps what each prints in files of the
-// world, so that the scan finds it with the rest.
+// scribe runs commands one after another and keeps their output in files of the world,
+// so that the scan reads it, too.
 type scribe struct {
 	*world
 	runs int
 }
 
-// recorded is the program with its streams in files; under a umask that hides nothing.
+// recorded is the program, not yet started, with its output in files and umask 0.
 func (s *scribe) recorded(args ...string) *exec.Cmd {
 	s.t.Helper()
 	args = words(args[0], args[1:]...)
@@ -170,8 +170,8 @@ func (s *scribe) ends(code int, input string, args ...string) {
 	}
 }
 
-// answered runs a command that is refused since another checkpoint is in use for the trunk, and returns it with the
-// answer that the refusal prints.
+// answered runs a command that is refused because another checkpoint is in use for the trunk. It returns the command
+// with the --new-checkpoint that the refusal prints.
 func (s *scribe) answered(args ...string) []string {
 	s.t.Helper()
 	c := s.recorded(args...)
@@ -183,8 +183,8 @@ func (s *scribe) answered(args ...string) []string {
 	return append(words(args[0], args[1:]...), id(s.t, string(said), "--new-checkpoint"))
 }
 
-// TestNothingLeaks plants hundreds of values in every column and setting, takes them through the program in every way
-// that it has, against a service that repeats all it hears, and looks for them in all that is left behind.
+// TestNothingLeaks plants hundreds of values in columns and settings, runs every kind of command with them against a
+// service that repeats all it hears, and looks for them in all output and files.
 // Invariant 7; faults 111, 113-116, 119, 120
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
@@ -207,7 +207,7 @@ func TestNothingLeaks(t *testing.T) {
 	s.theScanIsNotBlind(f, p)
 }
 
-// signIn: the password from standard input and the environment, refused and taken.
+// signIn logs in with wrong and right passwords, from standard input and the environment.
 func (s *scribe) signIn() {
 	debug := words("--log-level debug login --email service@example.com")
 	s.ends(3, "wrong", debug...)
@@ -222,7 +222,7 @@ func (s *scribe) signIn() {
 	s.ends(0, "", "config show")
 }
 
-// look: all that reads rows and sends nothing.
+// look runs the commands that read rows and send nothing.
 func (s *scribe) look() {
 	for _, name := range []string{"people.csv", "people.jsonl", "people.xlsx"} {
 		s.ends(0, "", "init", name, "-m", "guess-"+name+".yaml")
@@ -239,10 +239,10 @@ func (s *scribe) look() {
 	s.ends(1, "", "--log-level debug import -m wrong.yaml people.csv --max-rejects 0 --out runs/wrong-import")
 }
 
-// anyway are flags with which no amount of trouble ends a run.
+// anyway are flags that keep a run going through any number of rejects and doubts.
 var anyway = words("--max-rejects 0 --max-in-doubt 0 --retries 0")
 
-// carry: imports of all outcomes, from all formats.
+// carry imports rows with all outcomes, from all formats.
 func (s *scribe) carry() {
 	imports := func(code int, name string, more ...string) {
 		s.ends(code, "", slices.Concat(words("--log-level debug import -m people.yaml", name), anyway, more)...)
@@ -258,7 +258,7 @@ func (s *scribe) carry() {
 	anew("later.csv", "--out", "runs/changed", "--changed", "update")
 }
 
-// keepInStep: syncs with changes, conflicts, and people that nobody knows.
+// keepInStep runs syncs with changes, conflicts and an unknown person.
 func (s *scribe) keepInStep() {
 	sync := func(code int, name string, more ...string) {
 		s.ends(code, "", slices.Concat(words("--log-level debug sync -m people.yaml", name), anyway, more)...)
@@ -270,7 +270,7 @@ func (s *scribe) keepInStep() {
 	s.ends(5, "", slices.Concat(words("sync -m people.yaml later.csv --missing create --out runs/sync-4"), anyway)...)
 }
 
-// die: killed in mid-run, and looked at from outside until then.
+// die looks at a run from outside and aborts it in mid-run.
 func (s *scribe) die(p *parrot) {
 	args := s.answered("--log-level debug import -m people.yaml people.csv --checkpoint state/killed.db --out runs/killed")
 	hang := make(chan struct{})
@@ -279,7 +279,7 @@ func (s *scribe) die(p *parrot) {
 	p.mu.Unlock()
 	c := s.recorded(args...)
 	must.Do(s.t, c.Start())
-	defer func() { // also when it did not come so far
+	defer func() { // also if the test fails before
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		close(hang)
@@ -300,7 +300,7 @@ func (s *scribe) die(p *parrot) {
 	_ = c.Wait()
 }
 
-// seenFromOutside puts into the world's folder what others may read of a process.
+// seenFromOutside writes into the world's folder what other users can read about a process.
 func (s *scribe) seenFromOutside(pid int) {
 	if runtime.GOOS != "linux" {
 		return
@@ -317,7 +317,7 @@ func (s *scribe) seenFromOutside(pid int) {
 	}
 }
 
-// settleAndForget: what people do by hand.
+// settleAndForget runs the commands that people use by hand.
 func (s *scribe) settleAndForget() {
 	s.ends(0, "", "checkpoint export")
 	s.ends(0, "", "checkpoint export --format jsonl")
@@ -331,7 +331,7 @@ func (s *scribe) settleAndForget() {
 	s.ends(0, "", "checkpoint export")
 }
 
-// theScanIsNotBlind: the values did go where they may stand.
+// theScanIsNotBlind fails the test unless the scan finds the values where they are allowed.
 func (s *scribe) theScanIsNotBlind(f *finder, p *parrot) {
 	s.t.Helper()
 	s.onTheWire(f, p)
@@ -358,7 +358,7 @@ func (s *scribe) theScanIsNotBlind(f *finder, p *parrot) {
 	}
 }
 
-// onTheWire: the service heard every value but those of rows that are never sent and of the column that nothing uses.
+// onTheWire fails the test unless the service heard all values of valid rows, except the column memo.
 func (s *scribe) onTheWire(f *finder, p *parrot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

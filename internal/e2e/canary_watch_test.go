@@ -19,7 +19,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// who are the canaries that a file may hold.
+// who says which kinds of canaries a file may hold.
 type who uint8
 
 const (
@@ -27,8 +27,8 @@ const (
 	secrets
 )
 
-// allowances are the only places where canaries may stand, beside what the tests wrote themselves, with the words
-// that allow it. Whoever else may read such a file fails the test all the same.
+// allowances are the only files that may hold canaries, besides those that the tests wrote, and the sentence that
+// allows it. Their mode must be 0600.
 var allowances = []struct {
 	path   *regexp.Regexp // in the world's folder
 	who    who
@@ -36,11 +36,11 @@ var allowances = []struct {
 }{
 	{
 		regexp.MustCompile(`(^|/)rejects(-\d+)?\.(csv|tsv|jsonl)(\.partial)?$`), people,
-		"README: names, e-mail addresses and texts stand in the rejects file and in your own input alone",
+		"README: only the rejects file and your own input hold names, e-mail addresses and texts",
 	},
 	{
 		regexp.MustCompile(`^state/leadferry/tokens/(\.[0-9a-f]+\.json-\d+\.tmp|[0-9a-f]+\.json)$`), secrets,
-		"README: tokens are kept from run to run, in a file that concurrent runs share (until the next renewal, a killed one's draft stands there too)",
+		"README: tokens are kept from run to run, in a file that concurrent runs share (the draft of a killed run stays until the next renewal)",
 	},
 	{
 		regexp.MustCompile(`^config/leadferry/credentials/\w+\.json$`), secrets,
@@ -56,7 +56,7 @@ var allowances = []struct {
 	},
 }
 
-// allowed is what may stand in a file of a world.
+// allowed returns what a file of a world may hold.
 func allowed(path string) (may who) {
 	for _, a := range allowances {
 		if a.path.MatchString(path) {
@@ -72,8 +72,8 @@ type said struct {
 	text string
 }
 
-// watch looks through all that is in the world's folder when its test ends, and all
-// that was printed: a hit fails the test that wrote it.
+// watch makes the end of the test search the world's folder and all that was printed. A
+// hit fails the test.
 func (w *world) watch() {
 	w.t.Cleanup(func() {
 		w.scan(newFinder(w.common(append(w.tokens(), sandbox.ClientSecret)...)))
@@ -87,7 +87,7 @@ func (w *world) keep(args []string, text string) {
 	w.said = append(w.said, said{args, text})
 }
 
-// tokens are those that the program has kept.
+// tokens are the tokens that the program has stored.
 func (w *world) tokens() (all []string) {
 	paths, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "tokens", "*.json"))
 	must.Do(w.t, err)
@@ -112,10 +112,10 @@ func (w *world) tokens() (all []string) {
 	return all
 }
 
-// scan fails the test for every canary that stands where it may not, and counts them.
+// scan fails the test for each canary in a place where it may not be, and counts them.
 func (w *world) scan(f *finder) (hits int) {
 	w.t.Helper()
-	look := func(name, text string, may who) { hits += tell(w.t, f, name, text, may) }
+	look := func(name, text string, may who) { hits += reportHits(w.t, f, name, text, may) }
 	err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -146,20 +146,20 @@ func (w *world) scan(f *finder) (hits int) {
 	return hits
 }
 
-// may is what a file may hold, if it is for its owner alone.
+// may returns what a file may hold. It fails the test if others may read such a file.
 func (w *world) may(name string, d fs.DirEntry) who {
 	may := allowed(name)
 	info, err := d.Info()
 	if err != nil {
 		w.t.Error(err)
-	} else if may != 0 && info.Mode().Perm() != 0o600 && w.program == nil { // wine has lists, and makes modes of them
+	} else if may != 0 && info.Mode().Perm() != 0o600 && w.program == nil { // wine derives modes from access lists
 		w.t.Errorf("%s has mode %v", name, info.Mode())
 	}
 	return may
 }
 
-// tell fails the test for what a text holds but must not.
-func tell(t *testing.T, f *finder, name, text string, may who) (hits int) {
+// reportHits fails the test for canaries that a text must not hold.
+func reportHits(t *testing.T, f *finder, name, text string, may who) (hits int) {
 	t.Helper()
 	for _, h := range f.find(text) {
 		if h.canary.secret && may&secrets != 0 || !h.canary.secret && may&people != 0 {
@@ -204,7 +204,7 @@ type person struct {
 	noted   string
 }
 
-// plantedPersons are the same in every run, and so random that none of their values comes about by chance.
+// plantedPersons are the same in every run. Their values are random, so that none turns up by chance.
 func plantedPersons() []person {
 	r := rand.New(rand.NewPCG(117, 121))
 	text := func(alphabet string, n int) string {
@@ -244,7 +244,7 @@ func plantedPeople() (canaries []canary) {
 	return canaries
 }
 
-// What the account of the planted tests has; tokens get a number behind them.
+// The secrets of the parrot's account. Tokens get a number at their end.
 const (
 	canaryPassword  = `pQ7"kW v3ö+/%&-Zp9tLm2Rb5Yc<`
 	canaryTemporary = "hJ4.nVe8sXo1UqTg6.Dw0~Fy-Kz2"
@@ -260,8 +260,8 @@ func plantedSecrets() (canaries []canary) {
 	return canaries
 }
 
-// common is what is looked for behind every test of a world: the secrets, and the names
-// of w.leads and w.export where these were used.
+// common is what each test of a world looks for at its end: the secrets, and the names
+// that w.leads and w.export write, if they were used.
 func (w *world) common(secrets ...string) (canaries []canary) {
 	if w.given["leads.csv"] || w.given["crm.csv"] {
 		for i := range 10 {
@@ -274,13 +274,13 @@ func (w *world) common(secrets ...string) (canaries []canary) {
 	return canaries
 }
 
-// watched is a test of scripts whose logs, with all that every command printed, are looked through.
+// watched is a test of scripts. It searches their logs, which hold all that the commands printed.
 type watched struct {
 	*testing.T
 	find *finder
 }
 
-// watchScripts looks for the client secret and for the people of the samples.
+// watchScripts makes a watched test that looks for the client secret and the people of the samples.
 func watchScripts(t *testing.T) watched {
 	t.Helper()
 	canaries := []canary{{sandbox.ClientSecret, true}}
@@ -307,28 +307,28 @@ func (w watched) Run(name string, f func(testscript.T)) {
 	w.T.Run(name, func(t *testing.T) { f(watched{t, w.find}) })
 }
 
-// Verbose keeps what passing commands printed.
+// Verbose makes testscript log the output of commands that succeed, too.
 func (w watched) Verbose() bool { return true }
 
 func (w watched) Log(args ...any) {
 	w.T.Helper()
 	text := fmt.Sprint(args...)
-	tell(w.T, w.find, "the log", shownOnPurpose.ReplaceAllString(text, ""), 0)
+	reportHits(w.T, w.find, "the log", shownOnPurpose.ReplaceAllString(text, ""), 0)
 	w.T.Log(args...)
 }
 
 // shownOnPurpose are requests as --show prints them.
 var shownOnPurpose = regexp.MustCompile(`(?m)^(POST|PATCH) /v\d/\S+\n\{.*$`)
 
-// written are files of the program that are for others to read, in a script's folder.
+// written matches the files of a script that must hold no canary: results, summaries, pages, metrics, checkpoints.
 var written = regexp.MustCompile(`(^|/)(results\.csv|summary\.json|report\.html|[^/]*\.(prom|db|seq))$|^\.tmp/`)
 
-// whole is where rejects are imported again uncorrected: a record that could not be split into its columns stands
-// whole in the first of them, which is the key there, and keys stand in results.
-const whole = "retry/results.csv"
+// uncorrected are the results of rejects that were imported again as they were. A record that could not be split is in
+// its first column, which is the key, and results show keys.
+const uncorrected = "retry/results.csv"
 
-// look looks through what a script has left behind. The imitation keeps its leads as a
-// service would; the script's own inputs stay as they are.
+// look makes the end of a script search the files that it left, except the sandbox's
+// leads and the samples.
 func (w watched) look(e *testscript.Env) {
 	e.Defer(func() {
 		err := filepath.WalkDir(e.WorkDir, func(path string, d fs.DirEntry, err error) error {
@@ -336,11 +336,11 @@ func (w watched) look(e *testscript.Env) {
 				return err
 			}
 			name, err := filepath.Rel(e.WorkDir, path)
-			if err != nil || !written.MatchString(name) || name == whole || strings.HasSuffix(name, "-service.db") || strings.HasPrefix(name, "samples/") {
+			if err != nil || !written.MatchString(name) || name == uncorrected || strings.HasSuffix(name, "-service.db") || strings.HasPrefix(name, "samples/") {
 				return err
 			}
 			b, err := os.ReadFile(path)
-			tell(w.T, w.find, e.WorkDir+"/"+name, string(b), 0)
+			reportHits(w.T, w.find, e.WorkDir+"/"+name, string(b), 0)
 			return err
 		})
 		must.Do(w.T, err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A service that answers every create in a way that leaves doubt, also with a lead ID that is known, costs four rows,
-// however many are in flight, and the next run four more at most. faults 66, 138
+// A service that leaves every create in doubt, for example with a lead ID that is known already, puts four rows in
+// doubt, however many are in flight. The next run adds one. faults 66, 138
 func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]rawAct{
@@ -43,9 +43,9 @@ func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 	}
 }
 
-// A maintenance costs the creates that were in flight when it began, whatever its answers say: nothing else leaves
-// before the GET is answered, and the run goes on by itself.
-func TestAMaintenanceCostsWhatWasInFlight(t *testing.T) {
+// A maintenance of the service puts only the creates in doubt that were in flight when it began. No other create leaves
+// before a GET is answered; then the run goes on by itself.
+func TestMaintenancePutsOnlyCreatesInFlightInDoubt(t *testing.T) {
 	t.Parallel()
 	const concurrency = 8
 	act := rawAct{say: answered(503, "{}", "Retry-After: 1", "Content-Type: application/json")}
@@ -57,8 +57,8 @@ func TestAMaintenanceCostsWhatWasInFlight(t *testing.T) {
 	}
 }
 
-// A command that is started again and again at a service that leaves doubt does not make more of it: rows of earlier
-// runs count for --max-in-doubt, and above it nothing leaves.
+// Rows in doubt from earlier runs count for --max-in-doubt, so that a command that is started again and again does not
+// put more rows in doubt.
 func TestDoubtIsBoundedOverRuns(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 1, times: always})
@@ -81,8 +81,8 @@ func TestDoubtIsBoundedOverRuns(t *testing.T) {
 	}
 }
 
-// After a create without any answer none leaves before the service has answered something that makes nothing. fault 138
-func TestASilentServiceIsAskedFirst(t *testing.T) {
+// After a create without an answer, no create leaves before the service has answered a GET. fault 138
+func TestASilentServiceGetsAGETFirst(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: hold}, from: 1, times: 2, deaf: true})
 	w.rows(40)
@@ -91,15 +91,15 @@ func TestASilentServiceIsAskedFirst(t *testing.T) {
 		t.Errorf("exit %d, %+v; %d creates and %d GETs reached the service\n%s", code, s.Rows, w.peer.posted(), w.peer.gets, out)
 	}
 	w.peer.hear()
-	w.must(3, "import -m leads.yaml leads.csv --out run --timeout 3s") // its first create gets none either
+	w.must(3, "import -m leads.yaml leads.csv --out run --timeout 3s") // its first create gets no answer either
 	code, out = w.run("import -m leads.yaml leads.csv --out run --timeout 3s")
 	if s := w.summary("run/summary.json"); code != 5 || s.Rows.InDoubt != 2 || s.Rows.Created != 38 {
 		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
 	}
 }
 
-// What asks first may be told to wait: no create leaves meanwhile. fault 139
-func TestAGETWaitsAsTold(t *testing.T) {
+// If the answer to that GET asks for a wait, no create leaves meanwhile. fault 139
+func TestRetryAfterOfAGETHoldsCreatesBack(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: reset}, from: 5, times: 1, busyGets: 1})
 	w.rows(20)
@@ -108,7 +108,7 @@ func TestAGETWaitsAsTold(t *testing.T) {
 		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
 	}
 	if gap := w.peer.posts[5].at.Sub(w.peer.posts[4].at); gap < time.Second {
-		t.Errorf("a create left %v after one without an answer, though the GET between was told to wait a second", gap)
+		t.Errorf("a create left %v after one without an answer, though the GET between was asked to wait a second", gap)
 	}
 }
 
@@ -119,11 +119,11 @@ func (p *rawPeer) hear() {
 	p.script.deaf = false
 }
 
-// What the service asked to wait is waited by everything that has not left, whatever --rate has let through. fault 139
+// While the service asks to wait, nothing leaves, not even creates that --rate has let through already. fault 139
 func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
 	t.Parallel()
 	const wait = 2 * time.Second
-	for rate, rows := range map[string]int{"0": 400, "5": 18} { // at 5 a second, eight would leave over more than one
+	for rate, rows := range map[string]int{"0": 400, "5": 18} { // at 5 a second, 8 creates take longer than a second
 		t.Run("at "+rate+" a second", func(t *testing.T) {
 			t.Parallel()
 			w := newRawTrial(t, rawScript{act: rawAct{say: answered(429, "{}", "Retry-After: 2")}, from: 10, times: 1})
@@ -131,17 +131,17 @@ func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
 			if code, out := w.run("import -m leads.yaml leads.csv --out none -c 8 --rate", rate); code != 0 {
 				t.Fatalf("exit %d\n%s", code, out)
 			}
-			told, beside := w.peer.posts[9].at, 0
+			asked, beside := w.peer.posts[9].at, 0
 			for _, p := range w.peer.posts[10:] {
-				switch after := p.at.Sub(told); {
+				switch after := p.at.Sub(asked); {
 				case after < wait/2:
-					beside++ // under way when the answer came, which a busy machine hears of late
+					beside++ // was under way; a busy machine reads the answer late
 				case after < wait:
 					t.Errorf("a create arrived %v after the service asked for %v", after, wait)
 				}
 			}
 			if beside > rows/2 {
-				t.Errorf("%d creates arrived beside the one that was told to wait", beside)
+				t.Errorf("%d creates arrived beside the one that was answered with a wait", beside)
 			}
 			if n := len(w.peer.ledger()); n != rows {
 				t.Errorf("%d leads, want %d", n, rows)
@@ -150,8 +150,8 @@ func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
 	}
 }
 
-// The same for a token request, at sign-in as later. faults 75, 139
-func TestATokenRequestWaitsAsTold(t *testing.T) {
+// Token requests wait, too, if the service asks for it, at sign-in and later. faults 75, 139
+func TestRetryAfterOfATokenRequestIsKept(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{say: answered(401, "{}")}, from: 5, times: 1, busyTokens: []int{1, 3}})
 	w.rows(40)
@@ -164,19 +164,19 @@ func TestATokenRequestWaitsAsTold(t *testing.T) {
 	}
 	for _, n := range w.peer.script.busyTokens {
 		if gap := asked[n].Sub(asked[n-1]); gap < tokenWait {
-			t.Errorf("token request %d came %v after one was told to wait", n+1, gap)
+			t.Errorf("token request %d came %v after one was answered with a wait", n+1, gap)
 		}
 		for _, p := range w.peer.posts {
 			if after := p.at.Sub(asked[n-1]); after > tokenWait/2 && after < tokenWait {
-				t.Errorf("a create arrived %v after a token request was told to wait", after)
+				t.Errorf("a create arrived %v after a token request was answered with a wait", after)
 			}
 		}
 	}
 }
 
-// --in-doubt resend sends a row once more for each time that it was in doubt before the run, also where its key stands
-// twice in the file, and never says that the command may be repeated as it is.
-func TestResendIsOnceARun(t *testing.T) {
+// A run with --in-doubt resend sends each row in doubt at most once, also if its key is twice in the file. It never
+// suggests the same command again.
+func TestResendSendsEachRowOnceARun(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 4} {
 		w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 1, times: always})
@@ -199,7 +199,7 @@ func TestResendIsOnceARun(t *testing.T) {
 	}
 }
 
-// --resend-on names the statuses after which a create is sent again; none leaves out 429, too. faults 61, 63, 64
+// --resend-on names the statuses after which a create is sent again. With none, 429 is not one. faults 61, 63, 64
 func TestResendOn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -216,9 +216,9 @@ func TestResendOn(t *testing.T) {
 	}
 }
 
-// A row in doubt stays in doubt if a run stops before it could send it again, or if the service refuses it this time:
-// that says nothing of the first send.
-func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
+// A row in doubt stays in doubt if the run stops before it sends the row again, or if the service refuses it this time,
+// which says nothing about the first send.
+func TestFailedResendLeavesRowsInDoubt(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]rawAct{
 		"stopped": {say: answered(500, "{}")}, "not applied": {say: answered(429, "{}")}, "refused": {say: answered(422, `{"error":"x"}`)},

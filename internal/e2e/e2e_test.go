@@ -1,5 +1,5 @@
-// Package e2e tries the built program as a user would: scripts over its command line, and kills at random moments.
-// The judge is the sandbox's own ledger, never the program's word for itself.
+// Package e2e runs the built program as a user would, with scripts over its command line and kills at random moments.
+// It judges by the sandbox's own list of leads, never by what the program says.
 package e2e
 
 import (
@@ -31,10 +31,10 @@ import (
 // `go test ./internal/e2e -run '^TestKill' -kills 1000 -timeout 60m -v`, or one of the two.
 var kills = flag.Int("kills", 5, "how many times TestKill and TestKillSync kill at each concurrency (1, 8 and 64), at random moments")
 
-// update writes what the program prints now into the scripts: read the difference.
+// update writes the present output into the scripts. Read the difference.
 var update = flag.Bool("update", false, "rewrite the expected outputs of the scripts")
 
-// program is linked in, all of it, so that go test's cache takes a change of it for a change of these tests.
+// program links in the whole program, so that any change of it makes go test run these tests again.
 var program = cli.Run
 
 // binary is the program under test, built once.
@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// manyAtOnce lets more tests run at a time than there are processors, unless -parallel says how many: most of
-// them wait most of the time, for a program that waits itself.
+// manyAtOnce lets four times as many tests run at a time as there are processors, unless -parallel is given: most of
+// them only wait for a program that waits itself.
 func manyAtOnce() {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
@@ -67,9 +67,9 @@ func build(run func() int) int {
 	defer os.RemoveAll(dir)
 	defer pgtest.End()
 	os.Setenv("LEADFERRY_TEST_BIN", dir)
-	args := []string{"build", "-ldflags=-s -w", "-o", binary(), "leadferry"} // it links in half the time
+	args := []string{"build", "-ldflags=-s -w", "-o", binary(), "leadferry"} // these flags halve the time of linking
 	if info, _ := debug.ReadBuildInfo(); slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = slices.Insert(args, 1, "-race") // the program ends with 66 where it races
+		args = slices.Insert(args, 1, "-race") // after a data race the program ends with 66
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
@@ -80,7 +80,7 @@ func build(run func() int) int {
 	return run()
 }
 
-// leaveNetwork forgets how this machine reaches others, and the settings of whoever runs the tests: none is theirs.
+// leaveNetwork removes the machine's proxies and certificates, and the LEADFERRY_ settings of whoever runs the tests.
 func leaveNetwork() {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -98,7 +98,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// cases is the folder of files that others wrote; the test is skipped without it.
+// cases is a folder with files from other projects. Without it, the test is skipped.
 func cases(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(root(t), "..", "shared", "cases")
@@ -108,8 +108,8 @@ func cases(t *testing.T) string {
 	return dir
 }
 
-// TestScripts runs the scripts of testdata over the built program: each begins in an
-// empty folder with the samples beside it and a state directory of its own.
+// TestScripts runs the scripts of testdata/script. Each begins in a folder with nothing
+// but the samples, and has its own state directory.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	samples := filepath.Join(root(t), "samples")
@@ -119,7 +119,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary())+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
-			e.Setenv("LEADFERRY_ANY_FILESYSTEM", "1") // wherever the folder of the tests lies
+			e.Setenv("LEADFERRY_ANY_FILESYSTEM", "1") // the tests' folder may be on any file system
 			w.look(e)
 			return os.CopyFS(filepath.Join(e.WorkDir, "samples"), os.DirFS(samples))
 		},
@@ -137,7 +137,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\b\d[\d.]* m?s\b|\b\d[\dms.]*s\b`), "TIME"},
 }
 
-// plain FILE prints what FILE or stdout holds, without what differs from run to run.
+// plain FILE prints FILE, or stdout, with names in place of what differs from run to run.
 func plain(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: plain file")

@@ -16,8 +16,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestAgainstAFaultyService runs an import against every kind of trouble at once and
-// compares both sides. faults 37-39, 42, 53, 61, 63, 64
+// TestAgainstAFaultyService runs imports against mixes of faults and compares results,
+// checkpoint and service. faults 37-39, 42, 53, 61, 63, 64
 func TestAgainstAFaultyService(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -48,7 +48,7 @@ func TestAgainstAFaultyService(t *testing.T) {
 			if n := len(w.exported("in_doubt")); n != s.Rows.InDoubt {
 				t.Errorf("%d in doubt in the checkpoint, %d in the summary", n, s.Rows.InDoubt)
 			}
-			for n := 0; code != 0 && n < 20; n++ { // the service stays as it is
+			for n := 0; code != 0 && n < 20; n++ { // the service goes on failing
 				w.settle()
 				code, out = w.run("import -m leads.yaml leads.csv --out none --retries 50 -c 1 --max-in-doubt 0")
 			}
@@ -62,7 +62,7 @@ func TestAgainstAFaultyService(t *testing.T) {
 	}
 }
 
-// TestOneRunAtATime: a second run on the same checkpoint ends at once with 4 and sends nothing, or waits. faults 81
+// A second run on the same checkpoint ends at once with 4. With --wait, it waits for the first. faults 81
 func TestOneRunAtATime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -96,8 +96,8 @@ func (w *world) creates() (n int) {
 	return n
 }
 
-// A run says if another organization was assigned than asked for: linked, not linked, or not linkable. fault 67
-func TestAnotherOrganizationIsToldOf(t *testing.T) {
+// Results and summary say if the service assigned another organization than the row asked for. fault 67
+func TestAnotherOrganizationIsReported(t *testing.T) {
 	t.Parallel()
 	const remark = "the service assigned another organization than the row asked for"
 	for name, link := range map[string]string{"linked": answered(200, rightLead), "not linked": answered(404, `{"message":"no such lead"}`)} {
@@ -120,10 +120,9 @@ func TestAnotherOrganizationIsToldOf(t *testing.T) {
 	}
 }
 
-// TestPanic makes the program itself fail at points on a row's way, in each of its goroutines. The run ends in order:
-// exit 3 with a sentence, what was settled stays, no row in flight but the one at that place is in doubt, and nothing
-// of a row is shown. The next run does the rest. fault 9
-func TestPanic(t *testing.T) {
+// A panic in any goroutine on a row's way ends the run in order: exit 3 with a sentence, settled rows stay settled, few
+// rows are in doubt, and no value of a row is shown. The next run does the rest. fault 9
+func TestPanicEndsTheRunInOrder(t *testing.T) {
 	t.Parallel()
 	const planted, rows = "planted-in-a-row", 30
 	for _, test := range []struct {
@@ -131,12 +130,12 @@ func TestPanic(t *testing.T) {
 		nth   int
 		doubt int
 	}{
-		{"before intent", 9, 0},       // a carrier, with nothing claimed
-		{"commit outcome", 3, 8},      // the ledger's writer: no answer can be kept any more
-		{"answered", 9, 1},            // a carrier
-		{"before link", 5, 0},         // the same, with a lead that stands
-		{"after results line", 9, 0},  // the recorder
-		{"before run is noted", 1, 0}, // what follows the last row
+		{"before intent", 9, 0},       // in a lane, with nothing claimed
+		{"commit outcome", 3, 8},      // in the ledger's goroutine: no answer can be stored any more
+		{"answered", 9, 1},            // in a lane
+		{"before link", 5, 0},         // in a lane, with a lead that is made
+		{"after results line", 9, 0},  // in the writer
+		{"before run is noted", 1, 0}, // after the last row
 	} {
 		t.Run(test.point, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +150,7 @@ func TestPanic(t *testing.T) {
 			var said bytes.Buffer
 			c.Stdout, c.Stderr = &said, &said
 			must.Do(t, c.Start())
-			alive := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() }) // so that a hang is told
+			alive := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() }) // so that a hang ends
 			err = c.Wait()
 			alive.Stop()
 			out := said.Bytes()

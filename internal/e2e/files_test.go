@@ -17,7 +17,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// filesMapping sends three columns, by a key.
+// filesMapping reads three columns and sends two.
 const filesMapping = `version: 1
 key: "{id}"
 assign: [{organization: "` + organization + `"}]
@@ -30,7 +30,7 @@ lead:
 // organization is one that every imitation service knows.
 const organization = "e35fd989-b021-4ac8-8c31-76236de8809a"
 
-// names are the names of the leads that the service holds, sorted.
+// names returns the names in the leads that the service holds, sorted.
 func (w *world) names() []string {
 	w.t.Helper()
 	leads := w.made()
@@ -49,8 +49,8 @@ func (w *world) holdsNames(want ...string) {
 	}
 }
 
-// A file to which an export still writes while its rows are sent: rows may be missing, and the run says so. fault 28
-func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
+// If an input changes while its rows are sent, the run says so: rows may be missing. fault 28
+func TestInputThatChangesDuringTheRunIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 10 * time.Millisecond})
 	w.write("m.yaml", filesMapping)
@@ -79,8 +79,8 @@ func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
 	}
 }
 
-// The rejects of a file are read by the mapping that read it, whatever that says of its source.
-func TestRejectsAreReadByTheirMapping(t *testing.T) {
+// Rejects can be imported with the mapping of their file, whatever its source block says.
+func TestRejectsImportWithTheSameMapping(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ source, file, text string }{
 		{"{header: false, columns: [id, name, note]}", "a.csv", "1,Ann,x\n2,Bob\n"},
@@ -95,8 +95,8 @@ func TestRejectsAreReadByTheirMapping(t *testing.T) {
 			w.write(test.file, test.text)
 			out := w.must(1, "import -m m.yaml", test.file, "--out", "run")
 			w.holdsNames("Ann")
-			_, line, _ := strings.Cut(out, "leadferry import ") // as the run says
-			line, _, _ = strings.Cut(line, "\n")                // whose words a shell takes out of their quotes
+			_, line, _ := strings.Cut(out, "leadferry import ") // the command that the run prints
+			line, _, _ = strings.Cut(line, "\n")                // a shell removes the quotes
 			w.must(1, append([]string{"import", "--out", "again"}, strings.Fields(strings.ReplaceAll(line, "'", ""))...)...)
 			w.holdsNames("Ann")
 			again := w.summary("again/summary.json").Rows
@@ -107,7 +107,7 @@ func TestRejectsAreReadByTheirMapping(t *testing.T) {
 	}
 }
 
-// text is what a file holds, which must be UTF-8.
+// text returns the text of a file and fails the test unless it is UTF-8.
 func (w *world) text(name string) string {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.dir, name))
@@ -117,8 +117,8 @@ func (w *world) text(name string) string {
 	return string(b)
 }
 
-// A workbook with titles above its table and a sum below is proposed, checked and imported as it is; another workbook
-// beside the mapping says which organization is meant, and its faults are told by its own rows.
+// init, validate and import read a workbook with titles above its table and a sum below. A second workbook is the table
+// of organizations beside the mapping; messages about it name its own rows.
 func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -169,8 +169,8 @@ lead:
   content: {importRef: "{@key}", text: "{text}"}
 `
 
-// TestNaughtyStrings: hostile texts reach the service byte for byte, whatever the
-// file's format, and never the terminal. faults 99, 100, 118
+// Hostile texts reach the service byte for byte, except for blanks around them, from CSV
+// and JSON. The terminal gets none of their control characters. faults 99, 100, 118
 func TestNaughtyStrings(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(cases(t), "blns", "blns.json"))
@@ -192,7 +192,7 @@ func TestNaughtyStrings(t *testing.T) {
 			w.write("n.yaml", naughtyMapping)
 			out := w.must(0, "import -m n.yaml", name, "--out", "none", "--log-level", "debug")
 			if strings.ContainsAny(out, "\x1b\x00\x07\u202e\u200f") {
-				t.Error("the terminal got a text of the file")
+				t.Error("the terminal got control characters")
 			}
 			leads := w.made()
 			if len(leads) != len(texts) {

@@ -21,27 +21,27 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// fleetRounds is how often each of the fleet's disasters is tried; the long suite is
+// fleetRounds is how often the tests of a fleet try each of their disasters. The long suite is
 // `go test ./internal/e2e -run TestFleet -fleetrounds 300 -timeout 300m`.
-var fleetRounds = flag.Int("fleetrounds", 1, "how many times TestFleet tries each of its disasters")
+var fleetRounds = flag.Int("fleetrounds", 1, "how many times the tests TestFleet... try each of their disasters")
 
 // crew is a fleet of workers, the service that they send to, and the ledger that they share.
 type crew struct {
 	*world
-	ledger string // its address
-	shards int
-	rows   int
-	places int // requests in flight a worker
-	deaths int // of workers that were killed
+	ledger   string // the address of its checkpoint
+	shards   int
+	rows     int
+	inFlight int // of each worker
+	deaths   int // workers that were killed
 }
 
-// newCrew lays out rows for a fleet with a ledger of its own.
+// newCrew writes rows for a fleet that has its own ledger.
 func newCrew(t *testing.T, shards, rows int, o sandbox.Options) *crew {
 	t.Helper()
 	return newCrewOn(t, pgtest.Shared(t).Database(t), shards, rows, o)
 }
 
-// newCrewOn is one whose ledger is at an address.
+// newCrewOn is newCrew for a ledger at an address.
 func newCrewOn(t *testing.T, address string, shards, rows int, o sandbox.Options) *crew {
 	t.Helper()
 	if o.Latency == 0 {
@@ -49,14 +49,14 @@ func newCrewOn(t *testing.T, address string, shards, rows int, o sandbox.Options
 	}
 	w := newWorld(t, o)
 	w.leads(rows)
-	return &crew{world: w, ledger: address, shards: shards, rows: rows, places: 4}
+	return &crew{world: w, ledger: address, shards: shards, rows: rows, inFlight: 4}
 }
 
-// worker is a worker of a shard, not yet started. The names of its files say which start it is.
+// worker is the worker of a shard, not yet started.
 func (c *crew) worker(shard int, args ...string) *exec.Cmd {
 	return c.command(append(words(
 		"import -m leads.yaml leads.csv --checkpoint", c.ledger, "--fleet", "monday", "--shard", fmt.Sprintf("%d/%d", shard, c.shards),
-		"-c", itoa(c.places), "--max-in-doubt", "0", "--out", "none", "--quiet",
+		"-c", itoa(c.inFlight), "--max-in-doubt", "0", "--out", "none", "--quiet",
 	), args...)...)
 }
 
@@ -75,15 +75,15 @@ func (c *crew) ended(w *exec.Cmd, codes ...int) int {
 	return code
 }
 
-// still starts a worker that stands still at a point on a row's way, and wake has it go on to its end.
-func (c *crew) still(w *exec.Cmd, point string) (wake func() (code int)) {
+// stopAt starts a worker that stops itself at a point on a row's way. wake lets it go on to its end.
+func (c *crew) stopAt(w *exec.Cmd, point string) (wake func() (code int)) {
 	c.t.Helper()
 	path, err := crashing()
 	must.Do(c.t, err)
 	w.Path, w.Env = path, append(slices.Clone(w.Env), "LEADFERRY_FAILPOINT="+point, "LEADFERRY_FAILPOINT_STOP=1")
 	must.Do(c.t, w.Start())
 	c.t.Cleanup(func() { w.Process.Kill() })
-	eventually(c.t, "the worker stands still", func() bool { return stateOf(w.Process.Pid) == 'T' })
+	eventually(c.t, "the worker has stopped", func() bool { return stateOf(w.Process.Pid) == 'T' })
 	return func() int {
 		w.Process.Signal(syscall.SIGCONT)
 		w.Wait()
@@ -91,7 +91,7 @@ func (c *crew) still(w *exec.Cmd, point string) (wake func() (code int)) {
 	}
 }
 
-// together runs what each worker of the fleet does at once.
+// together calls do for all shards at once.
 func (c *crew) together(do func(shard int)) {
 	var group sync.WaitGroup
 	for shard := range c.shards {
@@ -100,7 +100,7 @@ func (c *crew) together(do func(shard int)) {
 	group.Wait()
 }
 
-// known is a key as the ledger holds it.
+// known is what the ledger says about a key.
 type known struct {
 	State int
 	Lead  string
@@ -117,8 +117,8 @@ func (c *crew) keys() map[string]known {
 	return all
 }
 
-// judge holds the ledger against the service: no lead twice, none that the ledger does not know or hold in doubt, and
-// no more in doubt than the deaths may leave. It returns how many are.
+// judge compares the ledger with the service: no lead is there twice, the ledger knows each or holds it in doubt, and
+// deaths left no more rows in doubt than they may. It returns how many.
 func (c *crew) judge() (doubts int) {
 	c.t.Helper()
 	c.arrived()
@@ -135,13 +135,13 @@ func (c *crew) judge() (doubts int) {
 			c.t.Errorf("row %s: the ledger knows the lead %q, the service %q", key, k.Lead, leads[key])
 		}
 	}
-	if most := 2 * c.places * c.deaths; doubts > most {
+	if most := 2 * c.inFlight * c.deaths; doubts > most {
 		c.t.Errorf("%d rows in doubt by %d deaths, more than %d", doubts, c.deaths, most)
 	}
 	return doubts
 }
 
-// whole is judge once all rows have had their turn: those not in doubt have a lead.
+// wholeFleet is judge for a fleet that is finished: the ledger must know every row.
 func (c *crew) wholeFleet() {
 	c.t.Helper()
 	if doubts, n := c.judge(), len(c.keys()); n != c.rows {
@@ -149,7 +149,7 @@ func (c *crew) wholeFleet() {
 	}
 }
 
-// TestFleet: four workers take all rows, each one of them, and say so together.
+// Four workers send each row once, and the fleet's report counts all. A worker with other options or rows is refused.
 func TestFleetSharesTheRows(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, 4, 400, sandbox.Options{})
@@ -175,19 +175,19 @@ func TestFleetSharesTheRows(t *testing.T) {
 	if code, out := c.run("report --fleet monday --checkpoint", c.ledger, "--summary", "-"); code != 0 || !strings.Contains(out, `"created": 400`) {
 		t.Errorf("the report of the fleet ends with %d:\n%s", code, out)
 	}
-	c.ended(c.worker(0, "--max-rejects", "5"), 2) // another limit
+	c.ended(c.worker(0, "--max-rejects", "5"), 2) // a limit that the others do not have
 	c.ended(c.worker(0, "--limit", "10"), 2)      // another part of the input
 	c.ended(c.command("import -m leads.yaml leads.csv --checkpoint", c.ledger, "--fleet", "monday", "--shard", "0/5", "--out", "none"), 2)
 	text := c.text("leads.csv")
 	c.write("leads.csv", strings.ReplaceAll(text, "Person", "Nobody"))
-	c.ended(c.worker(0), 2) // another file by the same name
+	c.ended(c.worker(0), 2) // another file with the same name
 	c.write("leads.csv", text)
-	c.ended(c.worker(0), 0) // the same one, by its bytes
+	c.ended(c.worker(0), 0) // the same bytes again
 	c.wholeFleet()
 }
 
-// TestFleetKilled: workers are killed at random moments, and their places taken by others.
-func TestFleetKilled(t *testing.T) {
+// Workers are killed at random moments, and others take their places.
+func TestFleetOfKilledWorkers(t *testing.T) {
 	t.Parallel()
 	for range *fleetRounds {
 		c := newCrew(t, 3, 150, sandbox.Options{})
@@ -228,9 +228,9 @@ var fleetSteps = []struct {
 	{"before intent", 5}, {"write", 20}, {"written", 15}, {"answered", 30}, {"before run is noted", 1},
 }
 
-// TestFleetPaused: a worker that stops at any step and goes on when another has its place makes no lead twice and loses
-// none: what it had claimed it settles, and then it ends with 6.
-func TestFleetPaused(t *testing.T) {
+// A worker stops at some step and goes on when another one has its place. It settles what it claimed and ends with 6.
+// No lead is made twice or lost.
+func TestFleetReplacesPausedWorkers(t *testing.T) {
 	t.Parallel()
 	for _, step := range fleetSteps {
 		t.Run(fmt.Sprintf("%s:%d", step.point, step.nth), func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestFleetPaused(t *testing.T) {
 				paused := c.worker(0)
 				var said strings.Builder
 				paused.Stdout, paused.Stderr = &said, &said
-				wake := c.still(paused, fmt.Sprintf("%s:%d", step.point, step.nth))
+				wake := c.stopAt(paused, fmt.Sprintf("%s:%d", step.point, step.nth))
 				c.deaths = 1
 				c.ended(c.worker(0), 0, 5)
 				c.judge()
@@ -256,7 +256,7 @@ func TestFleetPaused(t *testing.T) {
 	}
 }
 
-// stateOf is the letter of a process's state, as the system has it.
+// stateOf is the letter of a process's state in /proc, for example T for stopped.
 func stateOf(process int) byte {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if _, after, found := strings.Cut(string(b), ") "); err == nil && found {
@@ -265,8 +265,8 @@ func stateOf(process int) byte {
 	return 0
 }
 
-// TestFleetBudget: the workers keep one limit of creates together, which each of them would come to by itself.
-func TestFleetBudget(t *testing.T) {
+// All workers together make no more leads than --max-creates. Each alone would reach that limit.
+func TestFleetSharesOneLimitOfCreates(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, 3, 300, sandbox.Options{})
 	c.together(func(shard int) { c.ended(c.worker(shard, "--max-creates", "70"), 3) })

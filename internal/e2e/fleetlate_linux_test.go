@@ -13,26 +13,26 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// asleep is a fleet whose one worker stopped when the service had answered the last of its five rows.
-func asleep(t *testing.T) (c *crew, wake func() (code int)) {
+// stoppedFleet is a fleet whose one worker stopped when the service had answered the last of its five rows.
+func stoppedFleet(t *testing.T) (c *crew, wake func() (code int)) {
 	t.Helper()
 	c = newCrew(t, 1, 5, sandbox.Options{})
-	c.places = 1
-	return c, c.still(c.worker(0), "answered:5")
+	c.inFlight = 1
+	return c, c.stopAt(c.worker(0), "answered:5")
 }
 
-// silent has all workers be silent for minutes, once the server has carried out what they asked before they slept.
-func (c *crew) silent(minutes int) {
+// silentFor sets the last sign of all workers back by minutes, once the server has carried out their statements.
+func (c *crew) silentFor(minutes int) {
 	const active = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'`
-	eventually(c.t, "nothing is under way", func() bool { return pgtest.Value[int](c.t, c.ledger, active) == 1 }) // this one
+	eventually(c.t, "nothing is under way", func() bool { return pgtest.Value[int](c.t, c.ledger, active) == 1 }) // this query
 	pgtest.Shared(c.t).Exec(c.t, c.ledger, fmt.Sprintf("UPDATE leadferry.workers SET beat = beat - interval '%d minutes'", minutes))
 }
 
-// alone is an import by itself, into the ledger of the fleet.
+// alone is an import outside of the fleet, with its ledger.
 func (c *crew) alone(args ...string) []string { return c.on(c.ledger, args...) }
 
-// asleepRow is the row whose answer the worker has not heard.
-func (c *crew) asleepRow() string {
+// doubtfulRow is the row whose answer the stopped worker has not read.
+func (c *crew) doubtfulRow() string {
 	for key, k := range c.keys() {
 		if k.State == inDoubt {
 			return key
@@ -42,28 +42,28 @@ func (c *crew) asleepRow() string {
 	return ""
 }
 
-// A person decides about a row whose worker sleeps, not before it has been silent for a quarter of an hour. Then the
-// answer comes: it counts, and the person is told.
+// A person can decide about a row only when its worker has been silent for a quarter of an hour. If the answer comes
+// after that, it counts, and checkpoint status says that it contradicts the person.
 func TestFleetLateAnswerAfterAResolve(t *testing.T) {
 	t.Parallel()
 	for _, decided := range []string{"none", "exists", "lead-4711"} {
 		t.Run(decided, func(t *testing.T) {
 			t.Parallel()
-			c, wake := asleep(t)
-			lastRow := c.asleepRow()
+			c, wake := stoppedFleet(t)
+			lastRow := c.doubtfulRow()
 			c.write("found.csv", "key,lead_id\n"+lastRow+","+decided+"\n")
 			resolve := words("checkpoint resolve found.csv --checkpoint", c.ledger)
 			contains(t, c.must(0, "checkpoint workers --checkpoint", c.ledger), "1 row in doubt may still get an answer")
-			for range 2 { // however often it is said
+			for range 2 { // repeating it does not help
 				if code, out := c.run(resolve...); code == 0 || !strings.Contains(out, "may be at work still") || !strings.Contains(out, "leadferry checkpoint workers") {
 					t.Errorf("decided while the worker may be at work: exit %d\n%s", code, out)
 				}
-				c.silent(14 / 2)
+				c.silentFor(14 / 2)
 			}
-			c.silent(2)
+			c.silentFor(2)
 			c.must(0, resolve...)
 			c.must(0, resolve...)
-			if decided != "none" { // nobody sends it again
+			if decided != "none" { // the row is not sent again
 				c.must(0, c.alone()...)
 			}
 			if code := wake(); code != 0 && code != 6 {
@@ -85,27 +85,27 @@ func TestFleetLateAnswerAfterAResolve(t *testing.T) {
 	}
 }
 
-// A row is sent again by --in-doubt resend, not before its worker has been silent for a quarter of an hour. Then the
-// first answer comes: the second lead stays the row's, and a person is told of the first one.
+// --in-doubt resend sends a row again only when its worker has been silent for a quarter of an hour. If the first
+// answer comes after that, the row keeps its second lead, and checkpoint status names the first one.
 func TestFleetLateAnswerAfterAResend(t *testing.T) {
 	t.Parallel()
-	c, wake := asleep(t)
-	lastRow := c.asleepRow()
+	c, wake := stoppedFleet(t)
+	lastRow := c.doubtfulRow()
 	first := c.byRef()[lastRow]
-	c.silent(2) // or the run beside it would be refused
+	c.silentFor(2) // otherwise a run beside the worker is refused
 	c.must(5, c.alone("--in-doubt", "resend")...)
-	c.silent(7)
+	c.silentFor(7)
 	c.must(5, c.alone("--in-doubt", "resend")...)
 	if n := c.creates(); n != c.rows {
 		t.Fatalf("%d leads were sent, one of them twice while its answer might come", n)
 	}
-	c.silent(8)
+	c.silentFor(8)
 	c.must(0, c.alone("--in-doubt", "resend")...)
 	if code := wake(); code != 0 && code != 6 {
 		t.Errorf("the worker ended with %d", code)
 	}
 	if out := c.must(0, "checkpoint status --checkpoint", c.ledger); !strings.Contains(out, "contradicted: ") || !strings.Contains(out, first) {
-		t.Errorf("nobody is told of the lead that was made first:\n%s", out)
+		t.Errorf("status does not name the lead that was made first:\n%s", out)
 	}
 	if k := c.keys()[lastRow]; k.Lead == first || k.Lead == "" {
 		t.Errorf("the ledger knows %+v", k)
@@ -117,11 +117,11 @@ func TestFleetLateAnswerAfterAResend(t *testing.T) {
 	c.must(0, "checkpoint check --checkpoint", c.ledger)
 }
 
-// strict is a crew whose ledger asks for a password and has room for few.
+// strict is a crew whose ledger asks for a password and takes few connections.
 type strict struct {
 	*crew
 	server *pgtest.Server
-	owner  string // address of who made the database
+	owner  string // address for the user that made the database
 }
 
 func newStrict(t *testing.T, shards, rows int) *strict {
@@ -144,16 +144,16 @@ func newStrict(t *testing.T, shards, rows int) *strict {
 	return s
 }
 
-// password is the one of now.
+// password changes the password on the server.
 func (s *strict) password(word string) {
 	s.t.Helper()
 	s.server.Exec(s.t, s.owner, "ALTER ROLE runs PASSWORD '"+word+"'")
 }
 
-// remembers is the one in the file.
+// remembers changes the password in the password file.
 func (s *strict) remembers(word string) { s.write("pgpass", "*:*:*:runs:"+word+"\n") }
 
-// hangUp ends all connections of runs, as a server does that is shut down.
+// hangUp ends all connections of the user runs, as a server does when it shuts down.
 func (s *strict) hangUp() {
 	s.t.Helper()
 	s.server.Exec(s.t, s.owner, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'runs'")
@@ -168,17 +168,16 @@ func (s *strict) wholeFleet() {
 	s.crew.wholeFleet()
 }
 
-// begun is a worker of the only shard that stands still in the midst of its rows.
+// begun starts a worker for the only shard, which stops in the midst of its rows.
 func (s *strict) begun(args ...string) (wake func() (code int), said *strings.Builder) {
 	s.t.Helper()
 	c, said := s.worker(0, args...), new(strings.Builder)
 	c.Stdout, c.Stderr = said, said
-	return s.still(c, "answered:20"), said
+	return s.stopAt(c, "answered:20"), said
 }
 
-// TestLedgerServersThatTurnAway: connections that are ended, and a password that changes, are no more than an
-// interruption, as long as the password file keeps up; else the worker stops, and says where to look.
-func TestLedgerServersThatTurnAway(t *testing.T) {
+// A worker survives lost connections, and a new password that is in the password file. Otherwise it names PGPASSFILE.
+func TestWorkerReconnectsWithANewPassword(t *testing.T) {
 	t.Parallel()
 	s := newStrict(t, 1, 200)
 	wake, said := s.begun("--max-wait", "30s")
@@ -207,9 +206,8 @@ func TestLedgerServersThatTurnAway(t *testing.T) {
 	s.wholeFleet()
 }
 
-// TestLedgerServersWithLittleRoom: where a server has too few connections for all workers of a fleet, some wait until
-// others have ended, and none of those that have begun stands still.
-func TestLedgerServersWithLittleRoom(t *testing.T) {
+// If the server has too few connections for all workers, some wait for others to end. Workers that have begun go on.
+func TestWorkersWaitForConnections(t *testing.T) {
 	t.Parallel()
 	s := newStrict(t, 10, 300)
 	s.together(func(shard int) { s.ended(s.worker(shard, "--wait", "5m"), 0) })

@@ -16,21 +16,21 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// fleetSeed repeats one round of TestFleetMix: the one that failed says its seed.
-var fleetSeed = flag.Uint64("fleetseed", 0, "the seed of the one round that TestFleetMix tries; 0: others, as many as -fleetrounds says")
+// fleetSeed repeats one round of TestFleetMix. A round that fails logs its seed.
+var fleetSeed = flag.Uint64("fleetseed", 0, "the seed of the one round that TestFleetMix tries; 0: as many random rounds as -fleetrounds says")
 
-// storm is a fleet to which everything happens that can.
+// storm is a fleet that meets random disasters.
 type storm struct {
 	*crew
 	random  *rand.Rand
-	server  *pgtest.Server // that new workers meet
-	standby *pgtest.Server // that follows it; nil: none
-	waits   bool           // for the standby
-	old     *pgtest.Server // that goes on though a standby has its place; nil: none
-	lossy   bool           // commits are lost
-	taken   bool           // standbys were waited for, and are not any more
+	server  *pgtest.Server // the one that new workers use
+	standby *pgtest.Server // follows server; nil: none
+	waits   bool           // server waits for the standby
+	old     *pgtest.Server // goes on after a standby took its place; nil: none
+	lossy   bool           // a takeover may have lost commits
+	taken   bool           // the server waited for a standby that did not exist, and no longer does
 	hands   []*hand
-	told    []string // what happened, in order
+	events  []string // what happened, in order
 }
 
 // hand is a worker that runs, or has ended.
@@ -41,12 +41,12 @@ type hand struct {
 	ended  chan struct{}
 	paused bool
 	killed bool
-	left   bool // on a server that another one has the place of
+	left   bool // it works on a server that another one has replaced
 }
 
-// TestFleetMix: workers are killed, paused, continued and replaced, their server is killed, frozen, cut off, made to
-// wait for standbys that are not there, has its waits cancelled, and is replaced by a standby, while people settle
-// doubts: nothing is made twice, nothing is lost, and no death leaves more in doubt than it may.
+// TestFleetMix kills, pauses, continues and replaces workers. It kills and freezes their server, ends its connections,
+// lets it wait for a standby that does not exist, and replaces it by a standby. Meanwhile a person settles doubts. No
+// lead is made twice or lost, and no death leaves more in doubt than it may.
 func TestFleetMix(t *testing.T) {
 	t.Parallel()
 	for range *fleetRounds {
@@ -61,7 +61,7 @@ func TestFleetMix(t *testing.T) {
 }
 
 func mix(t *testing.T, seed uint64) {
-	t.Logf("again by -run TestFleetMix -fleetseed %d", seed)
+	t.Logf("repeat it with -run TestFleetMix -fleetseed %d", seed)
 	s := &storm{random: rand.New(rand.NewPCG(seed, 19))}
 	s.server = pgtest.New(t)
 	s.crew = newCrewOn(t, s.server.URL("postgres"), 1+s.random.IntN(3), 150, sandbox.Options{Latency: time.Duration(2+s.random.IntN(15)) * time.Millisecond})
@@ -73,22 +73,22 @@ func mix(t *testing.T, seed uint64) {
 	}
 	t.Cleanup(func() {
 		if s.release(); t.Failed() {
-			t.Log(strings.Join(s.told, "\n"))
+			t.Log(strings.Join(s.events, "\n"))
 		}
 	})
-	events := []func(){s.start, s.start, s.start, s.kill, s.pause, s.pause, s.resume, s.cut, s.crash, s.freeze, s.cancel, s.person, s.promote}
+	disasters := []func(){s.start, s.start, s.start, s.kill, s.pause, s.pause, s.resume, s.cut, s.crash, s.freeze, s.cancel, s.person, s.promote}
 	for shard := range s.shards {
 		s.begin(shard)
 	}
 	for range 14 {
 		time.Sleep(time.Duration(s.random.IntN(80)) * time.Millisecond)
-		events[s.random.IntN(len(events))]()
+		disasters[s.random.IntN(len(disasters))]()
 	}
 	s.calm()
 }
 
 func (s *storm) note(format string, args ...any) {
-	s.told = append(s.told, fmt.Sprintf(format, args...))
+	s.events = append(s.events, fmt.Sprintf(format, args...))
 }
 
 // begin starts a worker of a shard.
@@ -113,7 +113,7 @@ func (s *storm) hired(shard int) *exec.Cmd {
 
 func (s *storm) start() { s.begin(s.random.IntN(s.shards)) }
 
-// some is a worker that has not ended, and is as is says.
+// some returns a random worker that has not ended and fits is, or nil.
 func (s *storm) some(is func(*hand) bool) *hand {
 	fit := slices.DeleteFunc(slices.Clone(s.hands), func(h *hand) bool { return over(h.ended, 0) || !is(h) })
 	if len(fit) == 0 {
@@ -156,7 +156,7 @@ func (s *storm) cut() {
 	s.server.Exec(s.t, s.server.URL("postgres"), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leadferry' AND random() < 0.7`)
 }
 
-// crash kills the server and all its processes, and has it recover.
+// crash kills all processes of the server and starts it again.
 func (s *storm) crash() {
 	s.note("the server is killed")
 	s.server.Kill()
@@ -165,13 +165,13 @@ func (s *storm) crash() {
 }
 
 func (s *storm) freeze() {
-	s.note("the server stands still")
+	s.note("the server is frozen")
 	s.server.Freeze(s.t)
 	time.Sleep(time.Duration(s.random.IntN(500)) * time.Millisecond)
 	s.server.Thaw(s.t)
 }
 
-// cancel has the server wait for a standby that is not there, and waits cancelled.
+// cancel makes the server wait for a standby that does not exist, and cancels those waits.
 func (s *storm) cancel() {
 	s.note("waits for a standby are cancelled")
 	before := pgtest.Value[string](s.t, s.server.URL("postgres"), "SHOW synchronous_standby_names")
@@ -184,7 +184,7 @@ func (s *storm) cancel() {
 	s.taken = s.taken || before == ""
 }
 
-// person settles what the dead have left in doubt, as long after their death as has to be.
+// person settles what killed workers have left in doubt, as if 20 minutes had passed.
 func (s *storm) person() {
 	var dead []string
 	for _, h := range s.hands {
@@ -215,13 +215,13 @@ func (s *storm) person() {
 	s.note("a person settles %s: %d %s", keys, code, out)
 }
 
-// promote has the standby take over. One that was waited for has all; the old server goes on with whoever works there.
+// promote lets the standby take over. If the server waited for it, it has all commits, and the old server goes on.
 func (s *storm) promote() {
 	if s.standby == nil || s.random.IntN(2) == 0 {
 		return
 	}
 	if !s.waits && !pgtest.Value[bool](s.t, s.standby.URL("postgres"), `SELECT to_regclass('leadferry.members') IS NOT NULL AND (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM leadferry.workers', false, true, '')))[1]::text <> '0'`) {
-		return // of a ledger that it has never heard of nobody could tell
+		return // it has never heard of the ledger, so no run could notice the loss
 	}
 	s.note("a standby takes over")
 	if s.waits {
@@ -242,7 +242,7 @@ func (s *storm) promote() {
 	}
 }
 
-// release ends what is left.
+// release kills the workers that are left.
 func (s *storm) release() {
 	for _, h := range s.hands {
 		h.cmd.Process.Kill()
@@ -251,14 +251,14 @@ func (s *storm) release() {
 	}
 }
 
-// calm lets everything come to its end, and judges.
+// calm lets all workers end and judges what they left.
 func (s *storm) calm() {
 	if s.old != nil {
 		s.old.Kill()
 	}
 	for _, h := range s.hands {
 		if h.cmd.Process.Signal(syscall.SIGCONT); !over(h.ended, 2*time.Minute) {
-			h.cmd.Process.Signal(syscall.SIGABRT) // which no command catches: it says where each of its goroutines is
+			h.cmd.Process.Signal(syscall.SIGABRT) // it prints the stacks of all goroutines
 			over(h.ended, 10*time.Second)
 			s.t.Fatalf("the worker %d does not end", h.cmd.Process.Pid)
 		}
@@ -267,7 +267,7 @@ func (s *storm) calm() {
 		switch {
 		case code == 0 || code == 5 || code == 6:
 			continue
-		case code != 3 && (code != -1 || !h.killed) && (code != 4 || !s.lossy && !h.left && !s.taken): // what this machine has seen of the other server is newer, or no standby is waited for any more
+		case code != 3 && (code != -1 || !h.killed) && (code != 4 || !s.lossy && !h.left && !s.taken): // refused: this machine knows newer commits, or the server waits for no standby now
 			s.t.Errorf("a worker ended with %d\n%s", code, h.said)
 		}
 		s.deaths++
@@ -284,16 +284,16 @@ func (s *storm) calm() {
 	s.must(0, "checkpoint check --checkpoint", s.ledger)
 }
 
-// knownWhole says that nobody was told of a commit that the standby lacks: all who may have gone on had begun while one
-// was waited for that never answered.
+// knownWhole reports whether no worker learned of a commit that the standby lacks. Then all that may have gone on had
+// begun while the server waited for a standby that never answered.
 func (s *storm) knownWhole() bool {
 	return pgtest.Value[bool](s.t, s.ledger, `SELECT bool_and(standby = 'waited for') FROM leadferry.workers 
 		WHERE worker = (SELECT max(worker) FROM leadferry.workers)
 			OR ended IS NULL AND fenced IS NULL AND beat > (SELECT max(beat) - interval '15 minutes' FROM leadferry.workers)`)
 }
 
-// afterLoss takes a ledger that has lost commits as what it is: nobody begins with it before a person says so, and then
-// what it does not know is in doubt.
+// afterLoss checks a ledger that has lost commits: no worker begins with it before a person accepts it, and then
+// unknown rows are held in doubt.
 func (s *storm) afterLoss() {
 	s.deaths = s.rows // whatever was lost
 	if s.knownWhole() {

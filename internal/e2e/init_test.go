@@ -19,17 +19,17 @@ import (
 	"leadferry/mapping"
 )
 
-// edit replaces the line that matches.
+// edit replaces the line that matches a regular expression.
 type edit struct{ line, by string }
 
-// oneOrganization is what a person decides who sends all leads to one dealer.
+// oneOrganization is the edit of a person who sends all leads to one dealer.
 var oneOrganization = edit{`ID OF THE ORGANIZATION`, "assign: [{organization: 8a1e6f91-0951-4549-a823-213cb38eb51c}]"}
 
-// nearest is what a person decides who lets a locator choose.
+// nearest is the edit of a person who lets a locator choose.
 var nearest = edit{`ID OF THE ORGANIZATION`, `assign: [{locator: 1946f580-3cae-445c-9069-80ba1f71f6fa, type: radius, search_text: "{Street}, {City}, {State}, {Country}"}]`}
 
-// proposals are the files of others in the shared cases that init is tried on: how many leads they hold, the one edit
-// that each needs, and the content of some lead.
+// proposals are the files of the shared cases that init is tried on, with the number of their leads, the edit that the
+// proposal needs, and some content of one lead.
 var proposals = []struct {
 	file  string
 	rows  int
@@ -43,8 +43,8 @@ var proposals = []struct {
 	{"csv-spectrum/csvs/comma_in_quotes.csv", 1, oneOrganization, map[string]any{"name": "John Doe", "city": "Anytown, WW", "postalCode": "08123"}},
 }
 
-// TestInit imports each file with its proposal after one edit; the service's ledger is the judge.
-func TestInit(t *testing.T) {
+// Each file imports with init's proposal after one edit.
+func TestProposalsImportAfterOneEdit(t *testing.T) {
 	t.Parallel()
 	for _, test := range proposals {
 		t.Run(test.file, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// What the proposal for an export guesses otherwise than its sample says is marked, and validate names it.
+// Where a proposal differs from the mapping in samples/exports, it marks a guess, and validate reports it.
 func TestGuessesAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, export := range exports {
@@ -88,8 +88,8 @@ func TestGuessesAreMarked(t *testing.T) {
 	}
 }
 
-// guessesAreMarked compares the proposal m.yaml, which s.json is the summary of, with the mapping that a person wrote
-// for the same file: key, status, and what stands under the same name.
+// guessesAreMarked compares the proposal m.yaml with the mapping that a person wrote for the same file: key, status,
+// and content fields that both have.
 func (w *world) guessesAreMarked(sample, file string) {
 	w.t.Helper()
 	var marks []string
@@ -113,7 +113,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 				return
 			}
 		}
-		w.t.Errorf("%s: the proposal has %q, which the sample has not, and no mark names it:\n%s", what, guess, strings.Join(marks, "\n"))
+		w.t.Errorf("%s: the proposal has %q, the sample does not, and no mark names it:\n%s", what, guess, strings.Join(marks, "\n"))
 	}
 	if got, want := w.mapping("m.yaml").KeyForm(), w.mapping(sample).KeyForm(); got != want {
 		says("key", "key: ")
@@ -137,13 +137,13 @@ func (w *world) guessesAreMarked(sample, file string) {
 	}
 }
 
-// guessed is what a proposal can be wrong in.
+// guessed is the part of a request that a proposal may get wrong.
 type guessed struct {
 	Status  string         `json:"status"`
 	Content map[string]any `json:"content"`
 }
 
-// wouldSend is what the rows of a file come to with a mapping.
+// wouldSend returns the requests that a mapping makes of the rows of a file.
 func (w *world) wouldSend(name, file string, more ...string) (list []guessed) {
 	w.t.Helper()
 	for line := range strings.Lines(w.must(0, append([]string{"validate", "-m", name, file, "--show", "1000", "--quiet"}, more...)...)) {
@@ -180,9 +180,9 @@ func (w *world) edit(name string, e edit) {
 	w.write(name, strings.Join(lines, "\n"))
 }
 
-// What cannot be read as text, holds NULs or lacks a quote among the first rows is never passed over: it may be the
-// header, and the row behind it a lead. The hint names encodings.
-func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
+// init never skips a first row that it cannot read, since that may be the header and the next row a lead. It names the
+// encoding, the NUL or the quote.
+func TestInitNeverSkipsALineThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	leads := strings.Repeat("Anna Muster;Weg 1;Ulm\n", 20)
 	w := newWorld(t, sandbox.Options{})
@@ -203,7 +203,7 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 			t.Errorf("%.40q: %v, and it says:\n%swant %s", text, err, out, says)
 		}
 	}
-	// Named, the encoding is taken, and all leads are seen; a blank first line and a title are no harm.
+	// With --encoding, init reads all leads, also below a blank line or a title.
 	for name, text := range map[string]string{"blank": "\n;;\nName;Stra\xdfe;Ort\n", "titled": "Leads f\xfcr M\xfcller\n;;\nName;Stra\xdfe;Ort\n"} {
 		w.write(name+".csv", text+leads)
 		contains(t, w.must(0, "init", name+".csv", "--encoding", "windows-1252"), "20 rows read (the whole file)")
@@ -211,8 +211,8 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// exports are the exports of CRMs in samples/exports, each with its mapping beside it, how many leads it holds, what
-// people edit in a CRM without the lead being another one, and a word of the status table with its status.
+// exports are the exports of CRMs in samples/exports: how many leads each holds, edits in the CRM that do not make
+// another lead, and a word of the mapping's status table with its status.
 var exports = []struct {
 	name         string
 	leads        int
@@ -233,8 +233,8 @@ var exports = []struct {
 	{"krayin", 8, []string{"Two vans", "Three vans", ",1,1,1,", ",4,1,1,", ",1,7,1,", ",1,7,3,"}, "", ""},
 }
 
-// TestSamplesOfCRMs imports each export with its mapping. When its rows are edited in the CRM afterwards, source and
-// address too, no lead is made a second time. Every export of the folder is in the table.
+// Each export in samples/exports imports with its mapping. After edits in the CRM, also of source and address, another
+// import makes no lead. All exports of the folder are in the table.
 func TestSamplesOfCRMs(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(root(t), "samples", "exports")

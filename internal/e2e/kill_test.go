@@ -20,9 +20,9 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestKill kills imports at random moments, at one, eight and 64 requests in flight: chains of up to ten kills in a
-// row, each of the resumption before. Behind a chain what is in doubt is settled as a person would, by the service's
-// own ledger, and both sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3, 83, 89
+// TestKill kills imports at random moments, with 1, 8 and 64 requests in flight, up to ten times in a row. After such a
+// chain it settles rows in doubt as a person would, from the service's own leads, finishes the import and compares both
+// sides. Every second chain links leads, too. Invariants 1, 2 and 3; faults 1, 3, 83, 89
 func TestKill(t *testing.T) {
 	t.Parallel()
 	for _, m := range matrix {
@@ -36,8 +36,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestKillAmongMany kills imports of rows in no order into a checkpoint that knows so many
-// leads already that entries gather before they go into their places.
+// TestKillAmongMany kills imports of shuffled rows into a checkpoint that knows so many
+// leads that new entries gather in its log first.
 func TestKillAmongMany(t *testing.T) {
 	t.Parallel()
 	f := figures{concurrency: 64, bound: 128}
@@ -45,7 +45,7 @@ func TestKillAmongMany(t *testing.T) {
 	f.judge(t)
 }
 
-// manyKnown is the beginning of the keys of leads that the service does not have.
+// manyKnown begins the keys of leads that only the checkpoint knows.
 const manyKnown = "elsewhere-"
 
 func (w *world) amongMany() {
@@ -63,8 +63,8 @@ func (w *world) amongMany() {
 	w.write("leads.csv", head+"\n"+strings.Join(lines, "\n"))
 }
 
-// matrix says at how many requests in flight runs are killed, and with how many rows a kill of a chain:
-// about as many as are done until then.
+// matrix has the numbers of requests in flight at which runs are killed, and how many rows each kill
+// needs: about as many as a run finishes before its kill.
 var matrix = []struct{ concurrency, each int }{{1, 12}, {8, 80}, {64, 400}}
 
 // rowsFor is how many rows a chain of kills needs.
@@ -76,7 +76,7 @@ const chained = 10
 // figures count the kills at one concurrency.
 type figures struct {
 	concurrency, kills, chains, longest int
-	doubts, worst, bound                int // rows that fell in doubt: by all kills, by one, and how many may
+	doubts, worst, bound                int // rows put in doubt by all kills, most by one, and the limit for one
 }
 
 func (f figures) String() string {
@@ -84,7 +84,7 @@ func (f figures) String() string {
 		f.concurrency, f.kills, f.chains, f.longest, float64(f.doubts)/float64(max(f.kills, 1)), f.worst, f.bound)
 }
 
-// judge fails the test when a kill left more in doubt than it may, and shows the figures.
+// judge fails the test if a kill put more rows in doubt than it may, and logs the figures.
 func (f *figures) judge(t *testing.T) {
 	t.Helper()
 	if f.worst > f.bound {
@@ -93,14 +93,14 @@ func (f *figures) judge(t *testing.T) {
 	t.Log(*f)
 }
 
-// often runs chains, each a test with a world of its own, until enough was killed.
+// often runs chains, each as a subtest, until there were enough kills.
 func (f *figures) often(t *testing.T, chain func(*testing.T)) {
 	for f.kills < *kills && t.Run("chain", chain) {
 		f.chains++
 	}
 }
 
-// killed notes one more kill in a row, and how many rows fell in doubt by it.
+// killed notes a kill, its number in its chain, and how many rows it put in doubt.
 func (f *figures) killed(inRow, doubts int) {
 	f.kills++
 	f.longest = max(f.longest, inRow)
@@ -135,7 +135,7 @@ func (f *figures) chain(t *testing.T, rows int, mapping string, prepare func(*wo
 	}
 }
 
-// linked checks on the service's side that every lead carries its row's ExternalID.
+// linked fails the test unless every lead of the service has its row's ExternalID.
 func (w *world) linked() {
 	w.t.Helper()
 	leads := w.made()
@@ -153,8 +153,8 @@ func (w *world) killOnce(concurrency int) bool {
 }
 
 // killWithin starts a command and kills it at a random moment; true means that it ended
-// by itself. Half of the moments are counted from its start, the others from its first
-// request, lest a machine that has much to do never lets it come so far.
+// by itself. Half of the moments count from its start, the others from its first request,
+// which a busy machine may reach late.
 func (w *world) killWithin(most time.Duration, args ...string) bool {
 	w.t.Helper()
 	before := w.requests()
@@ -178,7 +178,7 @@ func (w *world) killWithin(most time.Duration, args ...string) bool {
 	return err != nil
 }
 
-// over waits for the end of a command, or for d.
+// over waits for the end of a command, at most for d, and reports whether it has ended.
 func over(ended <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-ended:
@@ -198,8 +198,8 @@ func (w *world) requests() (n int) {
 	return n
 }
 
-// arrived waits until the service has answered what had left before a kill: the kernel hands over what
-// was written, and a person looks later, too.
+// arrived waits until the service has answered the requests that had left before a kill. The kernel still
+// delivers what was written.
 func (w *world) arrived() {
 	for n, same := w.requests(), 0; same < 3; time.Sleep(100 * time.Millisecond) {
 		if now := w.requests(); now != n {
@@ -210,8 +210,8 @@ func (w *world) arrived() {
 	}
 }
 
-// settle looks every row in doubt up in the service's ledger, as a person does in
-// the console, and writes down what was found.
+// settle looks up every row in doubt among the service's leads, as a person does in the
+// console, and resolves it.
 func (w *world) settle() {
 	w.t.Helper()
 	w.arrived()
@@ -260,11 +260,11 @@ func (w *world) complete(rows int) {
 	}
 }
 
-// rounds is how often each crash point is tried, and a measure of how much is typed in a situation; the long suite is
+// rounds is how often each crash point is tried, and how many commands are typed in a situation. The long suite is
 // `go test ./internal/e2e -run 'TestCrash|TestWhatIsPrinted' -rounds 25 -timeout 30m`.
-var rounds = flag.Int("rounds", 1, "how many times TestCrash dies at each of its points; TestWhatIsPrintedCanBeTyped types so many times more")
+var rounds = flag.Int("rounds", 1, "how many times the tests TestCrash... die at each point; TestWhatIsPrintedCanBeTyped types that many times as much")
 
-// crashing is the program built with its crash points, once.
+// crashing builds the program with crash points, once.
 var crashing = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary()), "leadferry-failing")
 	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "failpoints", "-o", path, "leadferry").CombinedOutput()
@@ -297,7 +297,7 @@ func (w *world) dieAt(point string, nth, concurrency int) bool {
 }
 
 // steps are the points on the way of one row that is created and then linked, and what the checkpoint and the service
-// hold of it after a death there. Two states are given where a commit under way may have been quicker than the death.
+// hold of it after a crash there. Where two numbers are given, the service may or may not have read the request.
 var steps = []struct {
 	point  string
 	nth    int
@@ -310,8 +310,8 @@ var steps = []struct {
 	{"commit intent", 1, "none", "0"},
 	{"durable intent", 1, "in_doubt", "0"},
 	{"write", 2, "in_doubt", "0"},     // head and first part of the body
-	{"write", 3, "in_doubt", "0"},     // mid body
-	{"written", 3, "in_doubt", "0 1"}, // all of it
+	{"write", 3, "in_doubt", "0"},     // in the middle of the body
+	{"written", 3, "in_doubt", "0 1"}, // the whole request
 	{"read", 2, "in_doubt", "1"},
 	{"answered", 1, "in_doubt", "1"},
 	{"commit outcome", 1, "in_doubt", "1"},
@@ -329,8 +329,8 @@ var steps = []struct {
 	{"before files are finished", 1, "created", "1"},
 }
 
-// TestCrashSteps dies at each step of one row's way and finds exactly what that
-// step allows; afterwards the import is finished. fault 2
+// TestCrashSteps crashes at each step of one row's way and compares checkpoint and
+// service with the table. Then it finishes the import. fault 2
 func TestCrashSteps(t *testing.T) {
 	t.Parallel()
 	for range *rounds {
@@ -341,7 +341,7 @@ func TestCrashSteps(t *testing.T) {
 				w.write("leads.csv", "id,org,name\nL00000,"+sandbox.Organizations()[0].ID+","+strings.Repeat("a long name ", 1000)+"\n")
 				w.write("leads.yaml", mappingText+linkText)
 				if !w.dieAt(step.point, step.nth, 1) {
-					t.Fatal("the program never came there")
+					t.Fatal("the program never reached this point")
 				}
 				state := "none"
 				if known := w.exported(""); len(known) > 0 {
@@ -361,8 +361,8 @@ func TestCrashSteps(t *testing.T) {
 	}
 }
 
-// TestCrashChains dies up to ten times in a row at random points of an import by
-// eight workers, and loses and doubles nothing. faults 2, 3
+// TestCrashChains crashes up to ten times in a row at random points of an import with
+// eight requests in flight. No lead is lost or made twice. faults 2, 3
 func TestCrashChains(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 60, 8

@@ -10,27 +10,27 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// on is a run with its ledger at an address.
+// on is the command line of an import whose ledger is at an address.
 func (w *world) on(address string, args ...string) []string {
 	return append(words("import -m leads.yaml leads.csv --checkpoint", address, "--out", "none", "--quiet"), args...)
 }
 
-// set has a server's settings hold from now on.
+// set changes a setting of a server and waits until it holds.
 func set(t *testing.T, s *pgtest.Server, name, value string) {
 	t.Helper()
 	s.Exec(t, s.URL("postgres"), "ALTER SYSTEM SET "+name+" = '"+value+"'", "SELECT pg_reload_conf()")
 	eventually(t, "the setting holds", func() bool { return pgtest.Value[string](t, s.URL("postgres"), "SHOW "+name) == value })
 }
 
-// as is an address for another user.
+// as returns an address with another user.
 func as(user, address string) string {
 	u, _ := url.Parse(address)
 	u.User = url.User(user)
 	return u.String()
 }
 
-// An owner prepares the ledger. Who runs leadferry may neither remove rows nor change tables, and does all that runs
-// and people do but forget; who looks reads all but the key of the digests.
+// The owner prepares the ledger. The role leadferry_worker can do everything except forget, and can neither delete rows
+// nor change tables. leadferry_reader can read everything except the key of the digests.
 func TestLedgerRoles(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -52,7 +52,7 @@ func TestLedgerRoles(t *testing.T) {
 	stage("open")
 	for _, user := range []string{worker, reader} {
 		if code, out := w.run(w.on(as(user, address))...); code != 4 || !strings.Contains(out, "checkpoint init") {
-			t.Errorf("%s begins before the owner has prepared anything: exit %d\n%s", user, code, out)
+			t.Errorf("%s before the owner has prepared anything: exit %d\n%s", user, code, out)
 		}
 	}
 	said := w.must(0, "checkpoint init", as(owner, address))
@@ -91,7 +91,7 @@ func TestLedgerRoles(t *testing.T) {
 		w.must(0, ledger(args...)...)
 	}
 	if code, out := w.run(ledger("forget", "M1")...); code == 0 || !strings.Contains(out, "owner") {
-		t.Errorf("forgotten by who may not: exit %d\n%s", code, out)
+		t.Errorf("forget by a worker: exit %d\n%s", code, out)
 	}
 	for range 2 {
 		w.must(0, "checkpoint forget M1 --checkpoint", as(owner, address))
@@ -103,27 +103,27 @@ func TestLedgerRoles(t *testing.T) {
 	}
 	for _, args := range [][]string{w.on(at), command("import", "--dry-run"), ledger("adopt", "more.csv")} {
 		if code, out := w.run(args...); code != 4 || !strings.Contains(out, "leadferry_worker") {
-			t.Errorf("%v by who only looks: exit %d\n%s", args, code, out)
+			t.Errorf("%v by a reader: exit %d\n%s", args, code, out)
 		}
 	}
 	for _, view := range []string{"leads", "in_doubt", "runs", "decisions"} {
 		pgtest.Value[int](t, at, "SELECT count(*) FROM leadferry."+view)
 	}
 	if !pgtest.Value[bool](t, at, "SELECT NOT has_table_privilege('leadferry.digest_keys', 'SELECT') AND NOT has_table_privilege('leadferry.lead_rows', 'UPDATE')") {
-		t.Error("who looks reads the key of the digests, or writes")
+		t.Error("a reader can read the key of the digests, or write")
 	}
 	if !pgtest.Value[bool](t, as(worker, address), "SELECT NOT has_table_privilege('leadferry.lead_rows', 'DELETE') AND NOT has_schema_privilege('leadferry', 'CREATE')") {
-		t.Error("who runs leadferry removes rows, or makes tables")
+		t.Error("a worker can delete rows or make tables")
 	}
 }
 
-// People do everything that they may while a fleet is at work, twice and in any order: no lead is made twice, none is
-// lost, and nobody decides about a row whose worker may still send it.
-func TestLedgerPeopleBesideAFleet(t *testing.T) {
+// While a fleet is at work, people run every command of checkpoint, twice. No lead is made twice or lost, and nobody
+// can decide about a row that its worker may still send.
+func TestLedgerCommandsBesideAFleet(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, 2, 60, sandbox.Options{})
-	wake := [2]func() int{c.still(c.worker(0), "answered:10"), c.still(c.worker(1), "answered:10")}
-	pgtest.Shared(t).Exec(t, c.ledger, `UPDATE leadferry.workers SET beat = beat + interval '1 hour'`) // however slow this machine is, they count as alive
+	wake := [2]func() int{c.stopAt(c.worker(0), "answered:10"), c.stopAt(c.worker(1), "answered:10")}
+	pgtest.Shared(t).Exec(t, c.ledger, `UPDATE leadferry.workers SET beat = beat + interval '1 hour'`) // so that they count as alive on a slow machine, too
 	ledger := func(args ...string) (int, string) {
 		if args[0] != "copy" && args[0] != "init" {
 			args = append(args, "--checkpoint", c.ledger)
@@ -177,9 +177,9 @@ func TestLedgerPeopleBesideAFleet(t *testing.T) {
 	}
 }
 
-// A file first and PostgreSQL then, or the other way round: each is another ledger of the trunk, which makes no lead
-// before a person has said so. fault 143
-func TestFilesAndServersAreJudgedAlike(t *testing.T) {
+// If a trunk has a ledger in a file, a second one in PostgreSQL makes no lead before a person agrees, and the other way
+// round. fault 143
+func TestFileAndServerCountAsTwoLedgers(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	const other = "another checkpoint is in use for this trunk"

@@ -26,15 +26,15 @@ func (w *world) copyTree(from, to string) {
 	}
 }
 
-// The folder with checkpoint and book is restored from a backup: the run folders tell, and
-// what the copy does not know is held until a person has looked. faults 128, 141
-func TestRestoredFolderMakesNothingTwice(t *testing.T) {
+// The state directory is restored from a backup. Run folders show that it is older, and
+// unknown rows are held until a person has decided. faults 128, 141
+func TestRestoredStateMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(40)
 	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--limit", "10")...)
-	state, backup := filepath.Join(w.dir, "state"), filepath.Join(t.TempDir(), "state") // outside: a token is in it
+	state, backup := filepath.Join(w.dir, "state"), filepath.Join(t.TempDir(), "state") // outside, because it holds a token
 	w.copyTree(state, backup)
 	w.must(0, append(all, "--limit", "30", "--out", "out/second")...)
 	w.copyTree(backup, state)
@@ -44,19 +44,19 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 		append(all, "--out", "out/third"), append(all, "--dry-run", "--out", "out/third"),
 		{"checkpoint", "check"},
 		{"checkpoint", "resolve", "--none-created", "--yes"},
-		append(all, "--out", "none"), // elsewhere it is refused from now on, too
+		append(all, "--out", "none"), // refused with another output folder, too
 		append(all, "--require-checkpoint"), append(all, "--yes"),
 	} {
 		w.env = append(w.env, "LEADFERRY_OUT=out/next")
 		said = w.must(4, args...)
 		contains(t, said, "does not know the run", "checkpoint check --accept-older=")
 	}
-	contains(t, w.must(0, "checkpoint status"), "10") // who only looks is told
+	contains(t, w.must(0, "checkpoint status"), "10") // status only warns
 	w.holds(30)
 	w.must(2, "checkpoint check --accept-older=0123456789abcdef")
 	accept := id(t, said, "--accept-older")
 	contains(t, w.must(0, "checkpoint check", accept), "incomplete: it lacks leads that were made after this copy")
-	w.must(2, "checkpoint check", accept) // it answers nothing any more
+	w.must(2, "checkpoint check", accept) // the question was answered already
 	contains(t, w.must(0, "checkpoint status"), "the checkpoint is incomplete")
 
 	held := append(all, "--out", "none")
@@ -76,7 +76,7 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 		t.Errorf("%d rows in doubt, want 30", n)
 	}
 
-	// The results of the run that is missing know its leads; what is left was never made.
+	// The results of the missing run know its leads. The other rows were never made.
 	contains(t, w.must(0, "checkpoint adopt out/second/results.csv"), "20 leads taken over, 10 known already")
 	w.write("decided.csv", "key,lead_id\nL00030,none\n")
 	w.must(0, "checkpoint resolve decided.csv")
@@ -87,15 +87,16 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	w.must(0, held...)
 	w.holds(40)
 
-	// It was copied, and the copy is lost.
+	// The checkpoint was copied to another file, which is lost.
 	w.must(0, "checkpoint copy", w.checkpoint(), "to.db")
 	w.removeAll("to.db")
 	w.must(0, "checkpoint check", id(t, w.must(4, held...), "--accept-older"))
 	w.must(0, held...)
 }
 
-// Keys that people forgot, or settled with none, are in results still, and hide no other leads. Invariants 9 and 10
-func TestFreedRowsHideNoLeads(t *testing.T) {
+// Results still name keys that people forgot or settled with none. They do not make up for leads that are missing.
+// Invariants 9 and 10
+func TestFreedRowsDoNotMakeUpForMissingLeads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop-stored#7"})
 	w.leads(40)
@@ -109,13 +110,13 @@ func TestFreedRowsHideNoLeads(t *testing.T) {
 	w.must(0, "checkpoint resolve list.csv")
 	must.Do(t, errors.Join(os.Remove(w.checkpoint()), os.RemoveAll(filepath.Join(w.dir, "gone"))))
 	said := w.must(4, "import -m leads.yaml first.csv --out kept/third")
-	contains(t, said, "write known.csv, with the line key,namespace,lead_id") // nothing lies beside the last command's folder
+	contains(t, said, "write known.csv, with the line key,namespace,lead_id") // no other folder lies beside that of the command
 	contains(t, w.must(0, "checkpoint adopt kept/second/results.csv"), "incomplete")
 	w.must(5, "import -m leads.yaml first.csv --out kept/third")
 	w.holds(40)
 }
 
-// checkpoint is the path of the one that lies in the state folder.
+// checkpoint is the path of the only checkpoint in the state directory.
 func (w *world) checkpoint() string {
 	w.t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*.db"))
@@ -125,9 +126,8 @@ func (w *world) checkpoint() string {
 	return found[0]
 }
 
-// A checkpoint that somebody takes away while a run goes on ends the run: it is no success whose memory is gone.
-// Nothing is made anew after that. fault 128
-func TestCheckpointTakenAwayInMidRun(t *testing.T) {
+// If somebody deletes the checkpoint in mid-run, the run ends with an error. The next run makes no lead. fault 128
+func TestRunEndsWhenItsCheckpointIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(50)
@@ -148,7 +148,7 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	w.holds(made)
 }
 
-// lose overwrites every page of a file in which a text stands.
+// lose overwrites every page of a file that holds a text.
 func (w *world) lose(path, text string) {
 	w.t.Helper()
 	b, err := os.ReadFile(path)
@@ -159,7 +159,7 @@ func (w *world) lose(path, text string) {
 		switch {
 		case !bytes.Contains(page, []byte(text)):
 			continue
-		case bytes.Contains(page, []byte("header")): // what the file says of itself stands there, too, and stays
+		case bytes.Contains(page, []byte("header")): // this page also holds the file's header, which stays
 			copy(page, bytes.ReplaceAll(page, []byte(text), bytes.Repeat([]byte("?"), len(text))))
 		default:
 			clear(page)
@@ -172,8 +172,8 @@ func (w *world) lose(path, text string) {
 	must.Do(w.t, os.WriteFile(path, b, 0o600))
 }
 
-// A damaged checkpoint, and its runbook: what results know comes back, the rest is held, none made twice. faults 19,
-// 128
+// A damaged checkpoint is repaired with results: their leads come back, other rows are held, and no lead is made twice.
+// faults 19, 128
 func TestRepairMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -189,21 +189,21 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	w.must(4, "checkpoint check")
 	contains(t, w.must(4, "checkpoint export"), "Whatever adopts it is incomplete")
 	contains(t, w.must(0, "checkpoint repair", path, "new.db"), "incomplete")
-	w.must(2, "checkpoint repair", path, "new.db") // is there
+	w.must(2, "checkpoint repair", path, "new.db") // new.db exists
 	must.Do(t, os.Remove(filepath.Join(w.dir, "new.db")))
 
 	contains(t, w.must(0, "checkpoint repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
-	must.Do(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as is printed
+	must.Do(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as repair prints
 	contains(t, w.must(5, append(all, "--out", "runs/last")...), "held, not sent: 20")
 	w.must(0, "checkpoint check --accept-loss --yes")
 	w.must(0, append(all, "--out", "none")...)
 	w.must(0, "sync -m leads.yaml leads.csv --out none")
 	w.holds(320)
-	w.must(2, "checkpoint repair", path, "again.db") // is in order
+	w.must(2, "checkpoint repair", path, "again.db") // nothing is damaged
 }
 
-// Of a file that lost everything, results know what they know; the rest is held.
-func TestRepairOfNothing(t *testing.T) {
+// An empty file is repaired from results alone. Other rows are held.
+func TestRepairOfAnEmptyFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(12)
@@ -219,9 +219,9 @@ func TestRepairOfNothing(t *testing.T) {
 	w.holds(10)
 }
 
-// A checkpoint that is damaged a second time is put in its place by what is printed, too: what was put aside the first
-// time must not stand in the way. faults 127, 128
-func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {
+// The commands that repair prints also work the second and third time: the file that was put aside before is not in the
+// way. faults 127, 128
+func TestRepairCanBeRepeatedAsPrinted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(300)
@@ -241,8 +241,8 @@ func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {
 	w.holds(300)
 }
 
-// A list decides what a person has looked up: a word that a program or a translator wrote frees no row, and a list that
-// does not say which send it is about decides no second one. fault 147
+// resolve takes only none, exists or an ID: other words in a list free no row. A list that was used cannot decide about
+// a later send of its row. fault 147
 func TestResolveListsThatDecideNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "create.drop-stored#1,create.drop-stored#2"})
@@ -275,22 +275,21 @@ func TestResolveListsThatDecideNothing(t *testing.T) {
 	w.must(0, "checkpoint resolve anew.csv")
 }
 
-// Leads of the sandbox are nobody's: after a try nothing is said of them, least of all to adopt them. fault 127
-func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
+// After a try with --sandbox, an import does not mention the sandbox's leads. fault 127
+func TestImportIgnoresLeadsOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(2)
 	w.must(0, "import -m leads.yaml leads.csv --sandbox --checkpoint try.db")
 	if out := w.must(0, "import -m leads.yaml leads.csv"); strings.Contains(out, "another checkpoint") {
-		t.Errorf("it tells of leads of the sandbox:\n%s", out)
+		t.Errorf("the import mentions leads of the sandbox:\n%s", out)
 	}
 	w.holds(2)
-	must.Do(t, os.Remove(filepath.Join(w.dir, "try-service.db"))) // the one place where people stand
+	must.Do(t, os.Remove(filepath.Join(w.dir, "try-service.db"))) // it holds names, and the test's end looks for those
 }
 
-// Results of a try in the sandbox, or of another target, lie in the same folder: a repair
-// passes them over, and adopt does not take their leads for this target's. fault 127
-func TestResultsOfAnotherTarget(t *testing.T) {
+// adopt and repair skip the results of another target. fault 127
+func TestResultsOfAnotherTargetAreSkipped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(60)

@@ -17,7 +17,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// migrationJob is what the runner below needs of the sample. Other tests hold its fields to the published types.
+// migrationJob has the fields of the sample that this test needs. tools/manifests checks all of them.
 type migrationJob struct {
 	Spec struct {
 		Template struct {
@@ -31,11 +31,11 @@ type migrationJob struct {
 	}
 }
 
-// cluster runs the pods of the sample as an Indexed job's controller would, each with one folder to write to.
+// cluster runs the pods of the sample as the controller of an Indexed job would. Each pod can write to one folder.
 type cluster struct {
 	*array
 	job migrationJob
-	env map[string]string // of pods; that of the sample where it fits a test
+	env map[string]string // of each pod, mostly from the sample
 }
 
 func newCluster(t *testing.T, rows int, o sandbox.Options) *cluster {
@@ -48,9 +48,9 @@ func newCluster(t *testing.T, rows int, o sandbox.Options) *cluster {
 	}
 	c.env["LEADFERRY_FLEET"] = "3f1c9a52-0f6e-4c57-b6a5-2f0f8e7f9f10"
 	for _, name := range []string{"PGPASSFILE", "XDG_STATE_HOME", "LEADFERRY_BASE_URL", "LEADFERRY_LEADS_URL", "LEADFERRY_TRUNK_ID", "LEADFERRY_CLIENT_ID", "LEADFERRY_CLIENT_SECRET"} {
-		delete(c.env, name) // of the cluster; the world has its own
+		delete(c.env, name) // set by the cluster; a world sets its own
 	}
-	c.places = 32
+	c.inFlight = 32
 	return c
 }
 
@@ -61,7 +61,7 @@ func (c *cluster) pod(index int) *exec.Cmd {
 	must.Do(c.t, err)
 	var args []string
 	for _, arg := range c.job.Spec.Template.Spec.Containers[0].Args {
-		switch name, _, _ := strings.Cut(arg, "="); name { // what the job mounts
+		switch name, _, _ := strings.Cut(arg, "="); name { // paths that the job mounts
 		case "--mapping":
 			arg = "--mapping=" + filepath.Join(c.dir, "leads.yaml")
 		case "--checkpoint":
@@ -80,7 +80,7 @@ func (c *cluster) pod(index int) *exec.Cmd {
 	return p
 }
 
-// run starts the pods of an index until it has ended; began is told of the first one.
+// run starts pods for an index until it succeeds or fails for good. It calls began with the first one.
 func (c *cluster) run(index int, began func(p *os.Process)) {
 	for range 9 {
 		if code := c.perform(index, c.pod(index), began); code != 3 && code != 6 && code < 128 {
@@ -90,15 +90,15 @@ func (c *cluster) run(index int, began func(p *os.Process)) {
 	}
 }
 
-// TestTheMigrationJob: the sample's own command lines, started as the controller starts them, make each lead once.
-func TestTheMigrationJob(t *testing.T) {
+// The sample's own command lines, started as the controller starts them, make each lead once.
+func TestMigrationJobMakesEachLeadOnce(t *testing.T) {
 	t.Parallel()
 	const rows = 400
 	for name, test := range map[string]struct {
 		faults string
 		wrong  int  // rows without an organization
 		kill   bool // the first pod of index 1, once it has sent something
-		code   int  // of the whole
+		code   int  // of the fleet's report
 	}{
 		"a pod is killed":       {kill: true},
 		"rows want a person":    {wrong: 40, code: 1},
@@ -139,18 +139,18 @@ func TestTheMigrationJob(t *testing.T) {
 	}
 }
 
-// nightly is the CronJob with its ledger in PostgreSQL, on a cluster whose pods keep nothing.
+// nightly is the sample CronJob with its ledger in PostgreSQL. Its pods keep nothing.
 type nightly struct {
 	*machine
 	job    schedule
 	server *pgtest.Server
-	ledger string // as the owner knows it
+	ledger string // address for the owner
 }
 
-// passwordLine is where the sample says what its password file holds.
+// passwordLine matches the comment of the sample that says what the password file holds.
 var passwordLine = regexp.MustCompile(`pgpass has one line: db\.example\.com:5432:leads:(\w+):(\w+)\)`)
 
-// newNightly prepares a database as the sample asks for it: with a password, and a user of the role of a run alone.
+// newNightly prepares a database as the sample asks: with a password, and a user that is only a leadferry_worker.
 func newNightly(t *testing.T) *nightly {
 	t.Helper()
 	text := sampleText(t, "leadferry-cronjob-postgres.yaml")
@@ -176,14 +176,14 @@ func newNightly(t *testing.T) *nightly {
 	n.write("pgpass", "localhost:5432:postgres:"+user+":"+password+"\n")
 	n.places = append(n.places, "/etc/ledger", n.dir, "postgres://"+user+"@db.example.com/leads?sslmode=verify-full&sslrootcert=/etc/ledger/ca.crt", n.server.URLAs(user, "postgres"))
 	for _, pair := range n.job.env {
-		if name, value, _ := strings.Cut(pair, "="); name != "XDG_STATE_HOME" { // of each pod its own
+		if name, value, _ := strings.Cut(pair, "="); name != "XDG_STATE_HOME" { // each pod has its own
 			n.setting(name, value)
 		}
 	}
 	return n
 }
 
-// pod is the container's command line in a folder that goes with it.
+// pod is the container's command line, not yet started, in its own folder.
 func (n *nightly) pod() *exec.Cmd {
 	n.t.Helper()
 	run, err := os.MkdirTemp(n.dir, "pod-")
@@ -194,12 +194,12 @@ func (n *nightly) pod() *exec.Cmd {
 	return c
 }
 
-// TestTheCronJobRunsOnPostgres: its very arguments and variables, night after night on nodes that know nothing of one
-// another. A pod that is killed is not tried again, as its policy has it, and the next night goes on.
-func TestTheCronJobRunsOnPostgres(t *testing.T) {
+// The CronJob's own arguments and variables work night after night, on nodes that share nothing. After a night whose
+// pod was killed, the next one goes on.
+func TestCronJobRunsOnPostgres(t *testing.T) {
 	t.Parallel()
 	n := newNightly(t)
-	n.job.careful(t)
+	n.job.checkFlags(t)
 	first := n.pod()
 	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != 4 {
 		t.Errorf("a sync before the import: exit %d\n%s", first.ProcessState.ExitCode(), out)
@@ -215,9 +215,9 @@ func TestTheCronJobRunsOnPostgres(t *testing.T) {
 	for night := range 3 {
 		before := n.updates()
 		c := n.pod()
-		out, told := n.inPod(c)
-		if lines := objects(t, told); len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
-			t.Errorf("night %d: the pod's log has %q and %q", night, out, told)
+		out, logged := n.inPod(c)
+		if lines := objects(t, logged); len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
+			t.Errorf("night %d: the pod's log has %q and %q", night, out, logged)
 		}
 		if sent := n.updates() - before; night > 0 && sent != 0 {
 			t.Errorf("night %d sends %d updates, and nothing had changed", night, sent)
@@ -229,8 +229,8 @@ func TestTheCronJobRunsOnPostgres(t *testing.T) {
 	n.must(0, "checkpoint check --checkpoint", n.ledger)
 }
 
-// inPod is night with the pod's own variables.
-func (n *nightly) inPod(c *exec.Cmd) (out, told string) {
+// inPod is like night, with the variables of the pod.
+func (n *nightly) inPod(c *exec.Cmd) (out, logged string) {
 	env := n.env
 	defer func() { n.env = env }()
 	n.env = c.Env

@@ -8,9 +8,9 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestTheShapeIsNotedBeforeTheFirstLead kills an import once its first intent is durable: a lead may have been made,
-// so that the same file by another key is refused. Before that nothing has been noted. faults 2, 131
-func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
+// After a kill with one durable intent, a lead may exist: the same file with another key is refused. After a kill
+// before that, nothing is noted, and another key is accepted. faults 2, 131
+func TestShapeIsNotedWithTheFirstIntent(t *testing.T) {
 	t.Parallel()
 	for point, code := range map[string]int{"before intent": 0, "durable intent": 2} {
 		t.Run(point, func(t *testing.T) {
@@ -29,10 +29,10 @@ func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
 	}
 }
 
-// TestLeadsAreFoundByTheExternalIDThatTheyAreToHave has an import leave leads that are not
-// linked yet, one way each, and a CRM's nightly export find them by their ExternalID, by
-// another key: none is made a second time, whoever comes first. faults 127, 131
-func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
+// An import leaves a lead that has no ExternalID yet, or a row in doubt. A CRM's nightly
+// export with another key still finds it by the ExternalID that it should get, so that no
+// lead is made a second time. faults 127, 131
+func TestUnlinkedLeadsAreFoundByTheirFutureExternalID(t *testing.T) {
 	t.Parallel()
 	const rows = 4
 	for _, test := range []struct {
@@ -61,10 +61,10 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 			}
 			made := w.creates()
 			nightly := words("sync -m crm.yaml crm.csv --missing create --out run")
-			w.must(test.code, append(nightly, id(t, w.must(2, nightly...), "--new-key"))...) // by another key than the import's
+			w.must(test.code, append(nightly, id(t, w.must(2, nightly...), "--new-key"))...) // its key is not the import's
 			for _, r := range w.results("run/results.csv") {
 				if r["external_id"] == "crm-0" && r["outcome"] != test.want {
-					t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want)
+					t.Errorf("the row with the ExternalID of the lead: %v, want %s", r, test.want)
 				}
 			}
 			if n := w.creates(); n != made {
@@ -79,7 +79,7 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 
 const externalText = mappingText + "    crm: \"{crm}\"\n  external_id: \"{crm}\"\n"
 
-// crm writes what the first import reads, and the CRM's export of the same leads, which knows them by its own key.
+// crm writes the file and mapping of the import, and the CRM's export of the same leads, with its own key.
 func (w *world) crm(rows int) {
 	w.t.Helper()
 	w.write("import.yaml", externalText)
@@ -98,7 +98,7 @@ lead: {type_key: form, type_label: Form, external_id: "{crm}", content: {name: "
 	w.write("crm.csv", export)
 }
 
-// oneEach checks that the service holds no two leads of one row.
+// oneEach fails the test if the service holds two leads of one row.
 func (w *world) oneEach() {
 	w.t.Helper()
 	leads := w.made()

@@ -11,21 +11,21 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestEveryNetwork: whatever stands between, and however the service behaves, every row is one lead or in doubt, and
-// one lead once a person has looked. faults 43, 140
-func TestEveryNetwork(t *testing.T) {
+// The service is reached with TLS and client certificates through a proxy, and both misbehave. Every row becomes one
+// lead or is in doubt, and one lead once a person has settled it. faults 43, 140
+func TestUnreliableServiceBehindTLSAndAProxy(t *testing.T) {
 	t.Parallel()
 	const rows, inFlight = 40, 8
 	moods := []struct {
 		name, faults string
 		idleClose    time.Duration
-		sure         bool        // nothing that happens leaves doubt
-		proxy        map[int]int // what the proxy does to a request: a status, or -1 to drop it
+		sure         bool        // no row may be in doubt
+		proxy        map[int]int // by number of the request: a status, or -1 to drop it
 	}{
 		{name: "well", sure: true},
 		{name: "a storm of 429", faults: "429:10%,retry-after=0,seed=3", sure: true, proxy: map[int]int{2: 503}},
-		{name: "resting connections are closed", faults: "slow/9:30ms", idleClose: 5 * time.Millisecond},
-		{name: "closed behind answers", faults: "close/3"},
+		{name: "idle connections are closed", faults: "slow/9:30ms", idleClose: 5 * time.Millisecond},
+		{name: "connections close after answers", faults: "close/3"},
 		{name: "packed", faults: "gzip/2", sure: true},
 		{name: "answers are lost", faults: "create.drop-stored#9,create.drop#20,update.drop/10", proxy: map[int]int{3: -1}},
 	}
@@ -44,9 +44,9 @@ func TestEveryNetwork(t *testing.T) {
 				t.Errorf("exit %d, %+v, answers %v\n%s", code, s.Rows, w.service.Counts(), out)
 			}
 			if n := w.way.Tunnels.Load(); n == 0 || strings.Contains(out, "proxy-password") {
-				t.Errorf("%d ways through the proxy\n%s", n, out)
+				t.Errorf("%d tunnels through the proxy\n%s", n, out)
 			}
-			for n := 0; code != 0 && n < 9; n++ { // the service stays as it is
+			for n := 0; code != 0 && n < 9; n++ { // the service goes on failing
 				w.settle()
 				code, _ = w.run("import -m leads.yaml leads.csv --out none -c 1 --retries 20")
 			}
@@ -58,7 +58,7 @@ func TestEveryNetwork(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOnANetwork: config check goes the way of a run, and tells what is missing.
+// config check connects as a run does, and says what is missing.
 func TestConfigCheckOnANetwork(t *testing.T) {
 	t.Parallel()
 	n := testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: url.UserPassword("ann", "p@ss")}

@@ -14,9 +14,9 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestResultsSortAlike: results stand in the order in which rows ended, and sorted by
-// file and row they are the same in each of three imports of the same files. fault 85
-func TestResultsSortAlike(t *testing.T) {
+// Results are in the order in which rows ended. Sorted by file and row, they are the same
+// in each of three imports of the same files. fault 85
+func TestSortedResultsAreTheSameInEachRun(t *testing.T) {
 	t.Parallel()
 	const repeats, rows = 3, 60
 	var first []string
@@ -37,12 +37,12 @@ func TestResultsSortAlike(t *testing.T) {
 		}
 	}
 	if len(ended) == 1 {
-		t.Error("the rows ended in one order each time: nothing is shown")
+		t.Error("the rows ended in the same order each time, so this test shows nothing")
 	}
 }
 
-// sorted is a results file's places in their order, and its lines sorted by file and
-// row without what the service chose.
+// sorted returns file and row of each result in their order, and the results sorted by
+// file and row, without lead IDs.
 func (w *world) sorted(name string) (places, lines []string) {
 	w.t.Helper()
 	results := w.results(name)
@@ -61,8 +61,8 @@ func (w *world) sorted(name string) (places, lines []string) {
 	return places, lines
 }
 
-// TestTwoRunsOfOneFile: a second run of a file that is being imported is refused with another checkpoint. fault 82
-func TestTwoRunsOfOneFile(t *testing.T) {
+// While a file is imported, a second run of it with another checkpoint is refused. fault 82
+func TestSecondRunWithAnotherCheckpointIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(1000)
@@ -74,9 +74,9 @@ func TestTwoRunsOfOneFile(t *testing.T) {
 	first.Wait()
 }
 
-// TestNothingIsLeftOpen counts what a run holds open while connections break under it: at most one connection a
-// request in flight, and one for tokens, and no file that stays. fault 88
-func TestNothingIsLeftOpen(t *testing.T) {
+// While connections break, a run has at most one connection for each request in flight and one for tokens, and closes
+// the broken ones. fault 88
+func TestBrokenConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 600, 8
 	w := newWorld(t, sandbox.Options{Latency: 2 * time.Millisecond, Faults: "create.drop:5%,create.cut-body:5%,create.500:5%,seed=3"})
@@ -85,7 +85,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.Wait() }()
 	var files []int
-	most := 0 // connections at once, as the process has them
+	most := 0 // most sockets at once
 	for running := true; running; {
 		select {
 		case <-ended:
@@ -102,7 +102,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	if n := len(files); n < 10 {
 		t.Fatalf("only %d looks at the process", n)
 	}
-	// About ninety connections break under it: each that stays would be one of these.
+	// About 90 connections break. Each that stayed open would count here.
 	if n := slices.Max(files); n > concurrency+24 {
 		t.Errorf("%d files were open at once", n)
 	}
@@ -111,7 +111,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	}
 }
 
-// descriptors is how many a process has open, and how many of them are connections; none where it is gone.
+// descriptors counts the open files of a process and its sockets; 0 if it has ended.
 func descriptors(t *testing.T, p *os.Process) (all, sockets int) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skipf("no way to see it here: %v", err)

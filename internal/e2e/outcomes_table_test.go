@@ -11,21 +11,22 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// The rows of the table that differ by status.
+// This file has the rows of the table that [TestOutcomeOfEachAnswerToACreate] meets. First those that differ by status.
 
-// made is a row whose lead was created, after so many POSTs.
+// made expects a lead after so many POSTs.
 func made(posts int) rowWant { return rowWant{outcome: "created", http: "201", posts: posts} }
 
-// doubtful is a row in doubt after one POST, with its HTTP status and a piece of the error.
+// doubtful expects a row in doubt after one POST, with its HTTP status and a piece of the error.
 func doubtful(http, text string) rowWant {
 	return rowWant{outcome: "in_doubt", http: http, text: text, posts: 1}
 }
 
+// refusedWith expects a rejected row, with its HTTP status and a piece of the service's words.
 func refusedWith(http, text string) rowWant {
 	return rowWant{outcome: "rejected", http: http, text: text, posts: 1}
 }
 
-// ofTheRow is the number of a row whose values stand for those of the row that is answered.
+// ofTheRow is the number of the row whose values the table uses. An answer gets the values of its own row instead.
 const ofTheRow = 2
 
 const (
@@ -95,7 +96,7 @@ func statusRows() []outcomeRow {
 	)
 }
 
-// lengthTwice is an answer that says its length twice in one line, the second time so much longer.
+// lengthTwice is an answer that gives two lengths in one line. The second is larger by more.
 func lengthTwice(body string, more int) string {
 	n := len(strings.ReplaceAll(body, ownID, firstID))
 	return fmt.Sprintf("HTTP/1.1 201 Said\r\nDate: Mon, 23 Nov 2026 11:00:00 GMT\r\ncontent-length: %d , %d\r\n\r\n%s", n, n+more, body)
@@ -122,7 +123,7 @@ func redirectRows(target string) []outcomeRow {
 	})
 }
 
-// waitRows are the answers that say that the create was not applied.
+// waitRows are answers which say that the create was not applied.
 func waitRows() []outcomeRow {
 	var rows []outcomeRow
 	for name, headers := range map[string][]string{
@@ -138,9 +139,7 @@ func waitRows() []outcomeRow {
 	return rows
 }
 
-// The rows of the table that differ by the bytes of the answer and the end of the connection.
-
-// secondBody is the same for the second create.
+// secondBody is the body of a right answer to the second create.
 var secondBody = createdBody("lead-00000000-002")
 
 // ownBody is the body of a right answer to the row's create.
@@ -289,7 +288,7 @@ func headRows() []outcomeRow {
 	)
 }
 
-// resets are HTTP/2 frames that end a request, spoken to a program that asked for HTTP/1.1.
+// resets are HTTP/2 frames that end a request, sent to a program that speaks HTTP/1.1.
 func resets() map[string]string {
 	frames := func(write func(f *http2.Framer)) string {
 		var out bytes.Buffer

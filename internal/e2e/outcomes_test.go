@@ -15,21 +15,21 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// outcomeRow is one row of the table: what the peer does with a row's create, and what must become of the row.
+// outcomeRow is one row of the table: how the peer answers a create, and how the row must end.
 type outcomeRow struct {
 	name   string
-	faults string // numbers of FAULTS.md
+	faults string // numbers of the faults that it shows
 	act    rawAct
-	both   bool // met with the lead stored before the fault, and without
-	stored bool // the fault makes sense only after the lead was stored
+	both   bool // tried with the lead stored before the fault, and without
+	stored bool // tried only with the lead stored
 	want   rowWant
 }
 
-// rowWant is what must become of a row.
+// rowWant is how a row must end.
 type rowWant struct {
 	outcome string
 	http    string
-	text    string // in the column error; of a rejected row, in the rejects
+	text    string // in the column error of the results; for a rejected row, of the rejects
 	posts   int    // creates of the row that reached the peer
 }
 
@@ -57,7 +57,7 @@ func newRawTrial(t *testing.T, s rawScript) *rawTrial {
 	return &rawTrial{world: w, peer: p}
 }
 
-// rawValues are the row's values that must show nowhere but in the rejects.
+// rawValues are values of a row. Only the rejects may show them.
 func rawValues(n int) []string {
 	return []string{fmt.Sprintf("Quillon%d Brathwick", n), fmt.Sprintf("quillon%d@planted.example", n), fmt.Sprintf("wants a plum-coloured tandem no %d", n)}
 }
@@ -72,9 +72,9 @@ func (w *rawTrial) rows(n int) {
 	w.write("leads.yaml", rawMapping)
 }
 
-// TestOutcomesInOneRun meets the rows of the table, which names their faults, one after another, each behind a row that
-// is made: what one answer leads to is no other row's. The judge is the peer's ledger. faults 111, 114-116
-func TestOutcomesInOneRun(t *testing.T) {
+// One import gets all answers of the table, each after a row whose create is answered rightly. Each row ends as the
+// table says, and none changes the outcome of another. The peer's own leads are the judge. faults 111, 114-116
+func TestOutcomeOfEachAnswerToACreate(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]bool{"kept connections": false, "connections cut": true} {
 		t.Run(name, func(t *testing.T) {
@@ -84,11 +84,11 @@ func TestOutcomesInOneRun(t *testing.T) {
 	}
 }
 
-// meetRows meets those whose connection is cut, behind which none is used again, or those whose is kept.
+// meetRows tries the answers that cut their connection, or those that keep it.
 func meetRows(t *testing.T, cut bool) {
-	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {}) // of redirects
+	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {}) // where redirects lead
 	var turns []rawTurn
-	n, met := 0, map[string]*outcomeRow{} // rows, and those of the table by key
+	n, met := 0, map[string]*outcomeRow{} // how many rows, and rows of the table by key
 	for _, row := range slices.Concat(statusRows(), waitRows(), redirectRows(target.url()), bodyRows(), headRows()) {
 		variants := []bool{row.stored}
 		if row.both {
@@ -165,7 +165,7 @@ func (w *rawTrial) agrees(s *report.Summary, got []map[string]string) {
 func (want *rowWant) check(w *rawTrial, r map[string]string) {
 	w.t.Helper()
 	said := r["error"]
-	if r["outcome"] == "rejected" { // the service's own words stand in the rejects alone
+	if r["outcome"] == "rejected" { // only the rejects have the service's own words
 		if class := "HTTP " + want.http + " (refused)"; said != class+", see the rejects" && said != class+": no message was given" {
 			w.t.Errorf("the results say %q, want %q and no word of the service's", said, class)
 		}
@@ -180,7 +180,7 @@ func (want *rowWant) check(w *rawTrial, r map[string]string) {
 	}
 }
 
-// peersLedger compares the peer's ledger with the results; what the checkpoint holds, the next run shows.
+// peersLedger compares the peer's leads with the results. The next run shows what the checkpoint holds.
 func (w *rawTrial) peersLedger(got []map[string]string) {
 	w.t.Helper()
 	ids := w.peer.ledger()
@@ -199,7 +199,7 @@ func (w *rawTrial) peersLedger(got []map[string]string) {
 	}
 }
 
-// nextRun imports the same file again, the service being well: INTERFACE, "What becomes of a row", last column.
+// nextRun imports the same file again, now with right answers, and checks what each outcome becomes.
 func (w *rawTrial) nextRun(before []map[string]string) {
 	w.t.Helper()
 	w.peer.heal()
@@ -231,7 +231,7 @@ func (w *rawTrial) nextRun(before []map[string]string) {
 	}
 }
 
-// nothingShows looks for secrets and row values in all that was printed and left. Invariant 7; faults 111, 114-116
+// nothingShows looks for secrets and values of rows in all output and files. Invariant 7; faults 111, 114-116
 func (w *rawTrial) nothingShows(rows int, secrets ...string) {
 	w.t.Helper()
 	canaries := []canary{{rawSecret, true}, {rawAccess, true}, {rawRefresh, true}}
@@ -261,7 +261,7 @@ func (p *rawPeer) seen(ref string, all bool) int {
 
 func (p *rawPeer) posted() int { return p.seen("", true) }
 
-// ledger is the IDs of the leads that the peer holds, by importRef.
+// ledger returns the IDs of the leads that the peer holds, by importRef.
 func (p *rawPeer) ledger() map[string][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

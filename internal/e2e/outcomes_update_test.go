@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// updateRow is one row of the table of updates: what the peer does with the PATCH of K2's lead, the second of three,
-// and what must become of the row.
+// updateRow is one row of the table of updates: how the peer answers the PATCH of the second of three leads, and how
+// the row K2 must end.
 type updateRow struct {
 	name    string
 	faults  string
 	act     rawAct
 	both    bool // the update is applied before the fault
-	times   int  // PATCHes that meet the fault; 0: one
+	times   int  // how many PATCHes meet the fault; 0: one
 	args    []string
 	outcome string
 	text    string // in the column error
@@ -23,9 +23,9 @@ type updateRow struct {
 	patches int
 }
 
-// TestOutcomeTableOfUpdates tries a sync of known leads against a service that fails at the PATCH. What the answers
-// mean to a link stands in the importer's tests. faults 42, 56, 57, 61-65, 68, 69, 111, 114-116
-func TestOutcomeTableOfUpdates(t *testing.T) {
+// A sync gets each answer of the table to a PATCH, and the row ends as the table says. What answers mean for a link is
+// in the importer's tests. faults 42, 56, 57, 61-65, 68, 69, 111, 114-116
+func TestOutcomeOfEachAnswerToAnUpdate(t *testing.T) {
 	t.Parallel()
 	says := func(status int, headers ...string) rawAct { return rawAct{say: answered(status, "{}", headers...)} }
 	ends := func(body string) rawAct {
@@ -53,7 +53,7 @@ func TestOutcomeTableOfUpdates(t *testing.T) {
 	}
 }
 
-// try brings three leads that were adopted in step with a file.
+// try syncs three adopted leads with a file.
 func (row *updateRow) try(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: row.act, store: row.both, update: true, from: 2, times: cmp.Or(row.times, 1)})
@@ -86,7 +86,7 @@ func (row *updateRow) try(t *testing.T) {
 	}
 }
 
-// known makes three leads that the service holds known to the checkpoint.
+// known makes three leads in the service and adopts them.
 func (w *rawTrial) known() {
 	w.t.Helper()
 	list, rows := "key,lead_id,external_id,status\n", "id,org,name,mail,note,stage\n"
@@ -157,9 +157,9 @@ func (p *rawPeer) leadsInOrder() []*rawLead {
 	return all
 }
 
-// TestARowBehindAnUnsettledUpdateWaits: two rows of one lead; the first one's PATCH is not answered, so that it may
-// still arrive after a later one. None leaves behind it, in this run, and the leads beside go on. fault 79
-func TestARowBehindAnUnsettledUpdateWaits(t *testing.T) {
+// Two rows are of one lead, and the PATCH of the first one gets no answer. It could still arrive after a later PATCH,
+// so the second row is not sent in this run. Other leads go on. fault 79
+func TestRowWaitsBehindAnUnansweredUpdateOfItsLead(t *testing.T) {
 	t.Parallel()
 	for _, applied := range []bool{false, true} {
 		w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: hold}, store: applied, update: true, from: 2, times: 1})

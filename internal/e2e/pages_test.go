@@ -21,12 +21,12 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestPages does what README and the pages of docs say: the commands of each page's console blocks are run in one
-// shell, one after another, against an imitation of the service. A command has to end with exit code 0, unless the page
-// shows another one by `echo $?`, and has to print the lines that stand below it. "..." stands for anything there.
+// TestPages runs the commands in the console blocks of README and docs, each page in one shell, one after another,
+// against an imitation of the service. A command must print the lines below it, where "..." matches any text, and must
+// end with exit code 0, unless the next command is `echo $?`.
 //
-// What readers need not see stands in comments: `<!-- run: COMMANDS -->` prepares something, `<!-- service: FAULTS
-// -->` has the service fail so from there on, and `<!-- exit: 1 0 5 -->` says how the commands of the next block end.
+// Comments hold what readers need not see: `<!-- run: COMMANDS -->` prepares something, `<!-- service: FAULTS -->` sets
+// the faults of the service from there on, and `<!-- exit: 1 0 5 -->` gives the exit codes of the next block.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -40,7 +40,7 @@ func TestPages(t *testing.T) {
 		text, err := os.ReadFile(name)
 		must.Do(t, err)
 		if stray := loose.FindString(string(text)); stray != "" && filepath.Base(name) != "README.md" {
-			t.Errorf("%s: commands stand outside of a console block, where no test runs them: %s", filepath.Base(name), stray)
+			t.Errorf("%s: a command is outside of a console block, where no test runs it: %s", filepath.Base(name), stray)
 		}
 		if steps := stepsOf(string(text)); len(steps) > 0 {
 			t.Run(filepath.Base(name), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// loose is a command of ours in an indented block.
+// loose matches a command of leadferry in an indented block.
 var loose = regexp.MustCompile(`(?m)^    leadferry .*`)
 
 // pageStep is one thing that a page does: a command of a console block, with what it prints, or a comment.
@@ -112,7 +112,7 @@ func newReader(t *testing.T, page string) *reader {
 		r.service.Load().Close()
 	})
 	r.url = server.URL
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // what waits for what does not come
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // for a command that never ends
 	t.Cleanup(cancel)
 	r.shell = exec.CommandContext(ctx, "bash", "--norc", "--noprofile")
 	r.shell.Dir = r.dir
@@ -137,7 +137,7 @@ func newReader(t *testing.T, page string) *reader {
 	return r
 }
 
-// serve has the service fail as a list of faults says, with the leads that it has.
+// serve starts the service again with other faults. It keeps its leads.
 func (r *reader) serve(faults string) {
 	r.Helper()
 	if before := r.service.Load(); before != nil {
@@ -182,7 +182,7 @@ func (r *reader) follow(steps []pageStep) {
 	}
 }
 
-// must runs what readers do not see.
+// must runs a command that readers do not see.
 func (r *reader) must(command string) {
 	r.Helper()
 	if printed, code := r.run(command, 0); code != 0 {
@@ -190,7 +190,7 @@ func (r *reader) must(command string) {
 	}
 }
 
-// run has the shell run a command, and returns what it printed and its exit code; before is $?, of the one before.
+// run lets the shell run a command and returns its output and exit code. before is $? when it starts.
 func (r *reader) run(command string, before int) (printed string, code int) {
 	r.Helper()
 	const mark = "\x01ended"
@@ -210,7 +210,7 @@ func (r *reader) run(command string, before int) (printed string, code int) {
 	}
 }
 
-// real puts what there is here in the place of examples.
+// real replaces the addresses and names of examples by those of this test.
 func (r *reader) real(command string) string {
 	return strings.NewReplacer("https://api.example.com", r.url, "https://leads.example.com", r.url, "TRUNK-ID", (*sandbox.Directory)(nil).TrunkID(),
 		"service-account@example.com", sandbox.Email).Replace(command)
@@ -218,17 +218,17 @@ func (r *reader) real(command string) string {
 
 func (r *reader) plain(text string) string { return strings.ReplaceAll(text, r.dir+"/", "/home/ann/") }
 
-// differing are the parts of a line that are others in each run.
+// differing matches the parts of a line that differ from run to run.
 var differing = regexp.MustCompile(`leadferry-runs/\S+?-(\w+)-[0-9a-f]{8}|\b[0-9a-f]{8}\b(-[0-9a-f-]{27})?|\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?|\b\d{8}T\d{6}Z|\b\d[\dms.µ]*s\b|\b127\.0\.0\.1[_:]\d+|:\d{5}\b`)
 
-// dots fits the "..." of a page once it is quoted for a pattern.
+// dots matches the "..." of a page after QuoteMeta.
 const dots = `\\\.\\\.\\\.`
 
-// fits reports whether what was printed is what a page shows, where "..." stands for anything.
+// fits reports whether what was printed is what a page shows, where "..." matches any text.
 func fits(printed string, shown []string) bool {
 	page := regexp.QuoteMeta(differing.ReplaceAllString(strings.Join(shown, "\n"), "~"))
 	for _, lines := range [][2]string{{`^` + dots + `\n`, `(.*\n)?`}, {`\n` + dots + `$`, `(\n.*)?`}, {`\n` + dots + `\n`, `\n(.*\n)?`}} {
-		page = regexp.MustCompile(lines[0]).ReplaceAllLiteralString(page, lines[1]) // whole lines, of which there may be none
+		page = regexp.MustCompile(lines[0]).ReplaceAllLiteralString(page, lines[1]) // any number of whole lines, also none
 	}
 	page = strings.ReplaceAll(page, `\.\.\.`, ".*?")
 	truth := differing.ReplaceAllString(strings.TrimRight(printed, "\n"), "~")

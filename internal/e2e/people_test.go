@@ -14,7 +14,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// paste has a shell carry out a command as it was printed.
+// paste runs a printed command in a shell.
 func (w *world) paste(line string) (code int, out string) {
 	w.t.Helper()
 	c := exec.Command("sh", "-c", line)
@@ -24,9 +24,9 @@ func (w *world) paste(line string) (code int, out string) {
 	return c.ProcessState.ExitCode(), string(b)
 }
 
-// TestASettledRowIsLinked: the next import links what a person found, though the link of a wrong lead was refused
-// before, and the lead that comes back fills what was not known. Exports tell by which run a lead was made. faults 127
-func TestASettledRowIsLinked(t *testing.T) {
+// After a person has settled a row, the next import links its lead, also if an earlier link of a wrong lead was
+// refused, and stores what the answer says of the lead. Exports can select leads by the run that made them. faults 127
+func TestNextImportLinksASettledRow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop-stored#1"})
 	w.write("leads.csv", "id,city\nA,Newark\nB,Newark\n")
@@ -63,8 +63,8 @@ lead: {type_key: contact-form, type_label: Contact form, external_id: "{id}", co
 	}
 }
 
-// TestPagesPastedMakeNoLeadTwice: whoever has leads, and pastes what our pages show without what they have prepared
-// unseen, and again from the last line to the first, makes none of them twice. faults 127
+// A person with leads pastes all commands of a page, without its hidden preparations, and again from the last to the
+// first. No lead is made twice. faults 127
 func TestPagesPastedMakeNoLeadTwice(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"README.md", "docs/runbooks.md"} {
@@ -120,7 +120,7 @@ func (d *desk) write(name, text string) {
 	must.Do(d.t, os.WriteFile(path, []byte(text), 0o700))
 }
 
-// spoil breaks a row.
+// spoil breaks a row of leads.csv.
 func (d *desk) spoil() {
 	d.write("leads/leads.csv", strings.Replace(sampleText(d.t, "leads.csv"), "@example.com", " at example.com", 1))
 }
@@ -136,9 +136,9 @@ func (d *desk) sh(line string) (ok bool, out string) {
 	return err == nil, string(b)
 }
 
-// What CI systems run passes with the samples, and tells of a row that is broken: GitHub in the changes of a pull
-// request, GitLab by a list that it keeps.
-func TestTheJobsOfCISystems(t *testing.T) {
+// The CI jobs in samples pass with good rows and report a broken row: GitHub's as an annotation of the file, GitLab's
+// in a list that it keeps.
+func TestCIJobsReportABrokenRow(t *testing.T) {
 	t.Parallel()
 	var github struct {
 		Jobs map[string]struct{ Steps []struct{ Uses, Run string } }
@@ -151,7 +151,7 @@ func TestTheJobsOfCISystems(t *testing.T) {
 		must.Do(t, yaml.Unmarshal([]byte(sampleText(t, name)), into))
 	}
 	job := gitlab["validate-leads"]
-	for script, told := range map[string]string{
+	for script, reported := range map[string]string{
 		github.Jobs["validate"].Steps[1].Run: "::error file=leads/leads.csv,title=format,line=2::column email: ",
 		job.Script[0]:                        "leads/leads.csv,2,1,email,format,",
 	} {
@@ -162,7 +162,7 @@ func TestTheJobsOfCISystems(t *testing.T) {
 			t.Errorf("the samples fail:\n%s", out)
 		}
 		d.spoil()
-		if ok, out := d.sh(script); ok || !strings.Contains(out, told) {
+		if ok, out := d.sh(script); ok || !strings.Contains(out, reported) {
 			t.Errorf("a broken row:\n%s", out)
 		}
 	}
@@ -171,8 +171,8 @@ func TestTheJobsOfCISystems(t *testing.T) {
 	}
 }
 
-// The hook lets good rows into a commit, and no broken ones, though the folder holds good ones again.
-func TestThePreCommitHook(t *testing.T) {
+// The hook accepts good rows and refuses broken ones that are staged, also if the file on disk is good again.
+func TestPreCommitHookRefusesABrokenRow(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")

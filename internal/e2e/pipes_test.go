@@ -16,17 +16,16 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// readers is how often TestReaderGoes pipes a run into a reader that goes; the long
-// suite is `go test ./internal/e2e -run TestReaderGoes -readers 200 -timeout 10m`.
-var readers = flag.Int("readers", 4, "how many times TestReaderGoes pipes an import into head -1")
+// readers is how often TestPipedIntoHead pipes an import into head. The long suite is
+// `go test ./internal/e2e -run TestPipedIntoHead -readers 200 -timeout 10m`.
+var readers = flag.Int("readers", 4, "how many times TestPipedIntoHead pipes an import into head -1")
 
 const importAll = `"$0" import -m leads.yaml leads.csv --out run --summary -`
 
-// TestStreamsClosed imports with streams that are closed, full, or have nobody at their other end: whatever becomes
-// of what is said, the run, its folder and the checkpoint are complete. Where a stream was closed before the program
-// began, the Go runtime has put /dev/null in its place, lest a file be opened under its number; nothing tells that
-// from a /dev/null that was meant. faults 11, 12, 15
-func TestStreamsClosed(t *testing.T) {
+// An import whose streams are closed, full or without a reader still completes its rows, its folder and the checkpoint.
+// If a stream was closed before the program began, the Go runtime opens /dev/null in its place, so that no other file
+// gets its number. The program cannot see that, and ends with 0. faults 11, 12, 15
+func TestRunIsCompleteWithoutItsStreams(t *testing.T) {
 	t.Parallel()
 	const rows = 60
 	for _, test := range []struct {
@@ -66,7 +65,7 @@ func TestStreamsClosed(t *testing.T) {
 	}
 }
 
-// whole checks that a run left everything complete: the leads on the service, the checkpoint, and the run's folder.
+// whole fails the test unless a run left everything complete: the service's leads, its folder and the checkpoint.
 func (w *world) whole(rows int) {
 	w.t.Helper()
 	ledger := w.byRef()
@@ -86,9 +85,9 @@ func (w *world) whole(rows int) {
 	w.complete(rows)
 }
 
-// TestReaderGoes pipes imports and what validate shows into head -1, again and again. An import's whole summary may
-// be in the pipe before its reader goes, so it ends with 0 or 3, and is complete in either case. fault 11
-func TestReaderGoes(t *testing.T) {
+// When head -1 has gone, validate ends with 3. The whole summary of an import may be in the pipe before that, so it
+// ends with 0 or 3, and is complete in both cases. fault 11
+func TestPipedIntoHead(t *testing.T) {
 	t.Parallel()
 	const rows = 30
 	t.Run("validate", func(t *testing.T) {
@@ -106,10 +105,10 @@ func TestReaderGoes(t *testing.T) {
 		for range *readers {
 			w := newWorld(t, sandbox.Options{})
 			w.leads(rows)
-			out, err := w.shell(`{ ` + importAll + `; echo $? >code; } 2>told | head -1`).Output()
+			out, err := w.shell(`{ ` + importAll + `; echo $? >code; } 2>messages | head -1`).Output()
 			code := strings.TrimSpace(w.read("code"))
 			if ends[code]++; err != nil || len(out) == 0 || code != "0" && code != "3" {
-				t.Errorf("%v: exit %s and %q\n%s", err, code, out, w.read("told"))
+				t.Errorf("%v: exit %s and %q\n%s", err, code, out, w.read("messages"))
 			}
 			w.whole(rows)
 		}
@@ -117,9 +116,9 @@ func TestReaderGoes(t *testing.T) {
 	})
 }
 
-// TestParentDies: the shell that started the program is killed in mid-run, and whoever
-// read its output is gone. The program goes on to its end by itself. fault 12
-func TestParentDies(t *testing.T) {
+// The shell that started an import is killed, and nobody reads its output any more. The
+// import still goes on to its end. fault 12
+func TestRunOutlivesItsParent(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 40, 4
 	w := newWorld(t, sandbox.Options{})
@@ -128,7 +127,7 @@ func TestParentDies(t *testing.T) {
 	c := w.shell(`"$0" import -m leads.yaml leads.csv --out run -c 4 3>&-; echo never reached`)
 	output, err := c.StdoutPipe()
 	must.Do(t, err)
-	alive, held, err := os.Pipe() // its end: nobody has standard error any more
+	alive, held, err := os.Pipe() // ends when no process has standard error open
 	must.Do(t, err)
 	defer alive.Close()
 	c.Stderr = held
@@ -139,15 +138,15 @@ func TestParentDies(t *testing.T) {
 	c.Process.Wait()
 	output.Close()
 	close(h.let)
-	told, err := io.ReadAll(alive)
-	if err != nil || !strings.Contains(string(told), "standard output was closed") {
-		t.Errorf("%v: the program said %s", err, told)
+	printed, err := io.ReadAll(alive)
+	if err != nil || !strings.Contains(string(printed), "standard output was closed") {
+		t.Errorf("%v: the program said %s", err, printed)
 	}
 	w.whole(rows)
 }
 
-// TestDiskFullInMidRun: the checkpoint cannot grow while answers come. What the results, or the lines on standard
-// error, hold settles the leads that were made, by the commands that the run prints, twice. No lead is made twice.
+// The checkpoint cannot grow while answers come. The results, or lines on standard error, hold the IDs of those leads,
+// and the command that the run prints settles their rows, also twice. No lead is made twice.
 func TestDiskFullInMidRun(t *testing.T) {
 	t.Parallel()
 	for _, out := range []string{"run", "none"} {
@@ -156,16 +155,16 @@ func TestDiskFullInMidRun(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 			w.leads(3000)
 			c := w.shell(`ulimit -f 600; exec "$0" import -m leads.yaml leads.csv --out ` + out)
-			var told strings.Builder
-			c.Stderr = &told
+			var warned strings.Builder
+			c.Stderr = &warned
 			said, err := c.Output()
 			if code := c.ProcessState.ExitCode(); code != 3 {
-				t.Fatalf("exit %d, %v:\n%s%s", code, err, said, &told)
+				t.Fatalf("exit %d, %v:\n%s%s", code, err, said, &warned)
 			}
 			header := "key,namespace,lead_id,run_id\n"
-			_, lines, found := strings.Cut(told.String(), header)
+			_, lines, found := strings.Cut(warned.String(), header)
 			if found != (out == "none") {
-				t.Fatalf("lines on standard error: %v\n%s", found, &told)
+				t.Fatalf("lines on standard error: %v\n%s", found, &warned)
 			}
 			w.write("ids.csv", header+lines)
 			command := regexp.MustCompile(`leadferry checkpoint (adopt|resolve) .*`).FindString(string(said))

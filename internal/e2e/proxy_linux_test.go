@@ -25,7 +25,7 @@ import (
 // `go test ./internal/e2e -run TestBehindAProxyAndABalancer -balanced 2000 -v`.
 var balanced = flag.Int("balanced", 600, "how many rows TestBehindAProxyAndABalancer imports")
 
-// installed finds a program, which may be where administrators look. The test is skipped without it.
+// installed finds a program, also in sbin folders. Without it, the test is skipped.
 func installed(t *testing.T, name string) string {
 	t.Helper()
 	for _, path := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
@@ -37,18 +37,18 @@ func installed(t *testing.T, name string) string {
 	return ""
 }
 
-// daemon is a program that stands between the one under test and the service.
+// daemon is a program between leadferry and the service.
 type daemon struct {
 	t     *testing.T
 	args  []string
 	port  string
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when cmd has
-	told  bytes.Buffer
+	said  bytes.Buffer
 }
 
-// startDaemon runs a program by a configuration in which PORT is a free port. It is not one of those that
-// connections are given, so that it is free again after a restart.
+// startDaemon runs a program with a configuration, in which a free port replaces PORT. The system never gives
+// that port to a connection, so it is still free at a restart.
 func startDaemon(t *testing.T, program, config string, args ...string) *daemon {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(program)+".conf")
@@ -65,7 +65,7 @@ func startDaemon(t *testing.T, program, config string, args ...string) *daemon {
 			return d
 		}
 	}
-	t.Fatalf("%s does not start:\n%s", program, d.told.String())
+	t.Fatalf("%s does not start:\n%s", program, d.said.String())
 	return nil
 }
 
@@ -75,8 +75,8 @@ func (d *daemon) address() string { return "127.0.0.1:" + d.port }
 func (d *daemon) run() bool {
 	d.t.Helper()
 	d.cmd, d.ended = exec.Command(d.args[0], d.args[1:]...), make(chan struct{})
-	d.cmd.Stdout, d.cmd.Stderr = &d.told, &d.told
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // where the test is killed
+	d.cmd.Stdout, d.cmd.Stderr = &d.said, &d.said
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // if the test is killed
 	must.Do(d.t, d.cmd.Start())
 	cmd, ended := d.cmd, d.ended
 	go func() {
@@ -114,11 +114,11 @@ func (d *daemon) restart() {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	d.t.Fatalf("%s does not start again:\n%s", d.args[0], d.told.String())
+	d.t.Fatalf("%s does not start again:\n%s", d.args[0], d.said.String())
 }
 
-// reload has the program read its configuration anew: another process takes over, the
-// earlier one closes what rests, and half a second later what does not.
+// reload makes the program read its configuration again. A new process takes over; the old
+// one closes idle connections, and the others half a second later.
 func (d *daemon) reload() {
 	d.t.Helper()
 	must.Do(d.t, d.cmd.Process.Signal(syscall.SIGUSR2))
@@ -150,9 +150,9 @@ BasicAuth ann proxy-password
 LogLevel Error
 `
 
-// TestBehindAProxyAndABalancer: an import over a real proxy to a real balancer that is reloaded and
-// restarted meanwhile. Every row is one lead, or in doubt and counted so; a person's look at the
-// ledger settles those, and in the end every row is one lead. faults 43, 140
+// An import goes over a real proxy to a real balancer, which are reloaded and restarted meanwhile. Every row
+// becomes one lead, or is in doubt and reported so. Once a person has settled those, every row is one lead.
+// faults 43, 140
 func TestBehindAProxyAndABalancer(t *testing.T) {
 	t.Parallel()
 	haproxy, tinyproxy := installed(t, "haproxy"), installed(t, "tinyproxy")
@@ -176,7 +176,7 @@ func TestBehindAProxyAndABalancer(t *testing.T) {
 	must.Do(t, c.Start())
 	ended := make(chan struct{})
 	go func() {
-		_ = c.Wait() // its exit code is looked at
+		_ = c.Wait() // its exit code is checked below
 		close(ended)
 	}()
 	acts := []func(){balancer.reload, balancer.restart, balancer.reload, proxy.restart, balancer.reload, balancer.restart}
@@ -205,7 +205,7 @@ func TestBehindAProxyAndABalancer(t *testing.T) {
 		t.Errorf("%d rows in doubt in the checkpoint, %d in the summary\n%s", n, s.Rows.InDoubt, out.String())
 	}
 	if !strings.Contains(out.String(), "over the proxy http://"+proxy.address()) || strings.Contains(out.String(), "proxy-password") {
-		t.Errorf("not a word of the proxy, or a secret one:\n%s", out.String())
+		t.Errorf("the output lacks the proxy or holds its password:\n%s", out.String())
 	}
 	w.settle()
 	w.complete(rows)

@@ -18,9 +18,9 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// rawPeer is the service at the level of bytes. It signs in everybody, stores what it
-// is sent and answers rightly, but for the requests that its script names: there it
-// does what an act says. It keeps its own ledger, by which the program is judged.
+// rawPeer imitates the service at the level of bytes. It accepts every sign-in with the
+// right secret, stores leads and answers rightly, except for the requests that its script
+// names: there it does what an act says. Tests judge the program by the peer's leads.
 type rawPeer struct {
 	api, leads *rawDoor // the general API; the lead creation application
 
@@ -30,34 +30,34 @@ type rawPeer struct {
 	patches []rawPatch
 	held    map[string]*rawLead // by lead ID
 	tokens  int
-	asked   []time.Time // for tokens
+	asked   []time.Time // when tokens were asked for
 	gets    int
 
 	elsewhere string // the organization that every lead is assigned to; "": the row's
 }
 
-// rawScript says which requests to create (POST) or to update (PATCH) are answered by
-// the act: those from the nth on, as many as times.
+// rawScript says which creates (POST) or updates (PATCH) get the act as answer: times of
+// them, beginning with number from.
 type rawScript struct {
 	act         rawAct
-	store       bool // the request is carried out before
-	update      bool // PATCHes are meant
+	store       bool // the request is applied first
+	update      bool // for PATCH instead of POST
 	from, times int
-	turns       []rawTurn // of the first creates, in place of act, store, from and times
+	turns       []rawTurn // for the first creates, in place of act, store, from and times
 	deaf        bool      // a GET gets no answer either
-	busyGets    int       // so many GETs, after the first create that is disturbed, are asked to wait a second
-	closed      bool      // they are answered by 503, and creates are disturbed for as long as they are
-	busyTokens  []int     // which token requests are asked to wait
+	busyGets    int       // how many GETs after create number from are asked to wait a second
+	closed      bool      // those GETs get 503, and the last of them ends the faults of creates
+	busyTokens  []int     // numbers of the token requests that are asked to wait
 }
 
-// rawTurn is what becomes of one create; the zero one is taken and answered rightly.
+// rawTurn is how one create is answered. The zero value stores it and answers rightly.
 type rawTurn struct {
 	act    rawAct
 	faulty bool
 	store  bool
 }
 
-// turn is that of the nth create.
+// turn is the turn of the nth create.
 func (p *rawPeer) turn(nth int) rawTurn {
 	switch s := &p.script; {
 	case nth <= len(s.turns):
@@ -68,11 +68,11 @@ func (p *rawPeer) turn(nth int) rawTurn {
 	return rawTurn{}
 }
 
-// rawAct is what the peer does with one request. Zero values take the request whole and answer it rightly.
+// rawAct is what the peer does with one request. The zero value reads it whole and answers rightly.
 type rawAct struct {
 	say   string        // the answer; "": the right one, unless mute
-	mute  bool          // nothing is said
-	flood string        // said again and again behind the answer, until the program hangs up
+	mute  bool          // no answer
+	flood string        // repeated after the answer until the program hangs up
 	pace  time.Duration // between the bytes of the answer
 	end   rawEnding
 }
@@ -82,19 +82,19 @@ type rawEnding int
 // Ways in which a connection ends; keepOpen goes on with the next request.
 const (
 	keepOpen rawEnding = iota
-	hangUp             // closed in order: FIN, or RST where bytes were not taken
+	hangUp             // closed in order: FIN, or RST if bytes were not read
 	reset              // RST at once
-	hold               // nothing more is said until the program hangs up
+	hold               // no more bytes until the program hangs up
 )
 
-// Lead IDs that a script may name; ownID becomes the ID of the lead asked for.
+// Lead IDs for scripts. The peer replaces ownID by the ID of the lead that the request is about.
 const (
 	ownID   = "ID-OF-THE-ROW-KEY"
 	firstID = "lead-00000000-001"
 )
 
 type rawPost struct {
-	ref    string // importRef, "" where the request did not come whole
+	ref    string // importRef, "" if the request did not come whole
 	faulty bool   // answered by the script
 	stored bool
 	at     time.Time
@@ -125,7 +125,7 @@ func newRawPeer(t *testing.T, s rawScript) *rawPeer {
 	return p
 }
 
-// serveAPI speaks the token endpoint and updates.
+// serveAPI answers token requests and updates.
 func (p *rawPeer) serveAPI(c net.Conn, r *bufio.Reader) {
 	for {
 		q, err := takeRequest(r)
@@ -172,7 +172,7 @@ func (p *rawPeer) heal() {
 	p.script.times, p.script.turns, p.script.deaf = 0, nil, false
 }
 
-// scripted tells whether the nth request of its kind is answered by the script.
+// scripted reports whether the script answers the nth request of its kind.
 func (p *rawPeer) scripted(update bool, nth int) bool {
 	s := &p.script
 	return s.update == update && nth >= s.from && nth < s.from+s.times
@@ -193,10 +193,10 @@ func (p *rawPeer) patch(c net.Conn, q rawRequest) bool {
 	return perform(c, &script.act, id, answered(200, right))
 }
 
-// rightLead stands in a script for the Lead that a right answer to an update shows.
+// rightLead in a script is replaced by the Lead that a right answer to an update has.
 const rightLead = "THE-LEAD"
 
-// change is the Lead as JSON as it is after an update; it stays so when store is set.
+// change returns the Lead after an update as JSON, and stores it if store is set.
 func (p *rawPeer) change(id, body string, store bool) string {
 	now := rawLead{ID: id, Status: "open", OwnerID: cmp.Or(p.elsewhere, rawOrg), Content: map[string]any{}}
 	if old := p.held[id]; old != nil {
@@ -218,7 +218,7 @@ func (p *rawPeer) change(id, body string, store bool) string {
 	return string(text)
 }
 
-// serveLeads speaks the lead creation application.
+// serveLeads answers as the lead creation application.
 func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 	for {
 		if _, err := r.Peek(1); err != nil {
@@ -246,7 +246,7 @@ func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 	}
 }
 
-// get answers what asks whether there are answers at all.
+// get answers a GET, with which the program asks whether the service answers at all.
 func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
 	_, err := takeRequest(r)
 	p.mu.Lock()
@@ -272,7 +272,7 @@ func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
 	return err == nil && !mute && say(c, answered(401, "{}"), 0)
 }
 
-// begin counts a create as soon as a byte of it is there.
+// begin counts a create when its first byte is there.
 func (p *rawPeer) begin() (nth int, a rawAct) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -301,7 +301,7 @@ func (p *rawPeer) create(nth int, q rawRequest) (id string) {
 	return id
 }
 
-// perform says what the act has to say and reports whether the connection goes on.
+// perform sends what the act says and reports whether the connection stays open.
 func perform(c net.Conn, a *rawAct, id, right string) bool {
 	text := a.say
 	if text == "" && !a.mute {
@@ -326,7 +326,7 @@ func perform(c net.Conn, a *rawAct, id, right string) bool {
 	return ok
 }
 
-// say writes a text, byte by byte where it has a pace.
+// say writes a text. With a pace, it writes one byte at a time.
 func say(c net.Conn, text string, pace time.Duration) bool {
 	if pace == 0 {
 		_, err := io.WriteString(c, text)

@@ -11,8 +11,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestARefusedRunLeavesNoCheckpoint: whatever refuses a run before its first lead request,
-// --require-checkpoint is not satisfied by what it leaves. faults 136
+// A command that fails before its first lead request leaves no checkpoint, so that
+// --require-checkpoint still refuses runs. faults 136
 func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -44,8 +44,8 @@ func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 	w.must(0, append(run, "--out", "none", "--require-checkpoint")...)
 }
 
-// TestReadingFromAReadOnlyMount: status, export and a rehearsal change nothing and need no
-// disk that can be written. fault 27
+// Commands that only read the checkpoint, and a dry run, work on a disk that cannot be
+// written. fault 27
 func TestReadingFromAReadOnlyMount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

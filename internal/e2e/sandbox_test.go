@@ -17,8 +17,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// serveSandbox starts leadferry sandbox and gives the program the settings that it prints, as a
-// shell into which they are pasted does. said is what it says besides, line by line; stop ends it.
+// serveSandbox starts leadferry sandbox and puts the settings that it prints into the world's
+// environment, as pasting them into a shell does. said are its other lines; stop ends it.
 func (w *world) serveSandbox(args ...string) (said *bufio.Scanner, stop func()) {
 	w.t.Helper()
 	c := w.command(append([]string{"sandbox", "--addr", "127.0.0.1:0"}, args...)...)
@@ -62,7 +62,7 @@ type visitor struct {
 	http.Client
 }
 
-// visit opens the address that the sandbox told.
+// visit opens the page whose address the sandbox prints.
 func visit(t *testing.T, said *bufio.Scanner) *visitor {
 	t.Helper()
 	for said.Scan() {
@@ -77,7 +77,7 @@ func visit(t *testing.T, said *bufio.Scanner) *visitor {
 		}
 		return v
 	}
-	t.Fatal("the sandbox told of no page")
+	t.Fatal("the sandbox printed no page")
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (v *visitor) get(address string) string {
 	return string(b)
 }
 
-// leadOf searches for a name and returns the ID that stands with it, "" where there is none.
+// leadOf searches the page for a name and returns the lead ID beside it, "" if there is none.
 func (v *visitor) leadOf(name string) string {
 	v.t.Helper()
 	text := v.get("?" + url.Values{"q": {name}}.Encode())
@@ -104,13 +104,13 @@ func (v *visitor) leadOf(name string) string {
 	case 1:
 		return found[0][1]
 	}
-	v.t.Fatalf("%s stands there %d times", name, len(found))
+	v.t.Fatalf("the page has %s %d times", name, len(found))
 	return ""
 }
 
-// TestDoubtIsSettledByTheSandboxsPage: answers are lost, of creates that were stored and of ones that were not; a
-// person finds out on the page which is which, and in the end every row is a lead once.
-func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
+// Answers are lost, of creates that were stored and of others. A person looks up on the sandbox's page which leads
+// exist. In the end, every row has one lead.
+func TestDoubtIsSettledWithTheSandboxsPage(t *testing.T) {
 	t.Parallel()
 	const rows = 40
 	data := t.TempDir() + "/service.db"
@@ -169,9 +169,9 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 	}
 }
 
-// TestPageIsLive watches an import that waits for an answer: the page tells how far it is,
-// and its last word is how it ended.
-func TestPageIsLive(t *testing.T) {
+// While an import waits for an answer, its page shows that it runs. The last event of the
+// page shows how it ended.
+func TestLivePageFollowsAnImport(t *testing.T) {
 	t.Parallel()
 	watchesItsPage(t, newWorld(t, sandbox.Options{}))
 }
@@ -183,9 +183,9 @@ func watchesItsPage(t *testing.T, w *world) {
 	said, err := c.StderrPipe()
 	must.Do(t, err)
 	must.Do(t, c.Start())
-	address, told := "", bufio.NewScanner(said)
-	for address == "" && told.Scan() {
-		address, _ = strings.CutPrefix(told.Text(), "page: ")
+	address, lines := "", bufio.NewScanner(said)
+	for address == "" && lines.Scan() {
+		address, _ = strings.CutPrefix(lines.Text(), "page: ")
 		if !strings.HasPrefix(address, "http") {
 			address = ""
 		}

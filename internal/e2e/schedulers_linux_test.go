@@ -19,7 +19,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// fenced is the first block of a kind behind a heading of docs/fleet.md.
+// fenced returns the first block of a language below a heading of docs/fleet.md.
 func fenced(t *testing.T, heading, kind string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), "docs", "fleet.md"))
@@ -45,10 +45,10 @@ func newArray(t *testing.T, tasks, rows int, o sandbox.Options) *array {
 	return &array{crew: newCrew(t, tasks, rows, o), ends: map[int][]int{}}
 }
 
-// slowly leaves time for signals.
+// slowly makes runs last long enough for signals.
 var slowly = sandbox.Options{Latency: 20 * time.Millisecond}
 
-// task is a command of the array in a folder of its own.
+// task is a command of the array, not yet started.
 func (a *array) task(words []string, env ...string) *exec.Cmd {
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir = a.dir
@@ -56,7 +56,7 @@ func (a *array) task(words []string, env ...string) *exec.Cmd {
 	return c
 }
 
-// perform runs a task to its end, and returns its exit code as a shell would have it.
+// perform runs a task to its end and returns its exit code as a shell would.
 func (a *array) perform(index int, c *exec.Cmd, began func(p *os.Process)) int {
 	var said strings.Builder
 	c.Stdout, c.Stderr = &said, &said
@@ -80,7 +80,7 @@ func (a *array) perform(index int, c *exec.Cmd, began func(p *os.Process)) int {
 	return code
 }
 
-// once sends a signal to a process when some leads are made.
+// once returns a function that sends a signal to a process after some leads are made.
 func (a *array) once(sig syscall.Signal) func(p *os.Process) {
 	return func(p *os.Process) {
 		go func() {
@@ -92,7 +92,7 @@ func (a *array) once(sig syscall.Signal) func(p *os.Process) {
 	}
 }
 
-// batchJob is what the runner has to know of the job definition in the docs.
+// batchJob has the fields that the job definition in the docs uses.
 type batchJob struct {
 	ContainerProperties struct{ Command []string }
 	RetryStrategy       struct {
@@ -101,7 +101,7 @@ type batchJob struct {
 	}
 }
 
-// again says what the first rule makes of an exit code. One that no rule names is tried again.
+// again reports whether the first rule that fits an exit code retries it. Without a rule, it is tried again.
 func (j *batchJob) again(code int) bool {
 	for _, rule := range j.RetryStrategy.EvaluateOnExit {
 		fits, err := path.Match(rule.OnExitCode, itoa(code))
@@ -112,8 +112,7 @@ func (j *batchJob) again(code int) bool {
 	return true
 }
 
-// TestAWSBatchRunsWhatTheDocsSay: the job definition of the docs, carried out as AWS Batch carries out array jobs,
-// makes each lead once, also where a container is killed.
+// The job definition of the docs, run as AWS Batch runs arrays, makes each lead once, also if a container is killed.
 func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 	t.Parallel()
 	const size, rows = 3, 240
@@ -147,7 +146,7 @@ func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 			}
 		}
 	})
-	a.places, a.deaths = 8, 1
+	a.inFlight, a.deaths = 8, 1
 	a.wholeFleet()
 	for index, codes := range a.ends {
 		if last := codes[len(codes)-1]; last != 0 && (index != 1 || last != 5) || len(codes) > 1 && codes[0] != 137 {
@@ -156,8 +155,8 @@ func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 	}
 }
 
-// TestSlurmRunsWhatTheDocsSay: the script of the docs, as Slurm runs it: for each task of its array, with the signal
-// that it asks for before its time is over, and the part of a task that has ended so once more by its name.
+// The script of the docs runs as Slurm runs it, for each task of its array. One task gets the signal that comes before
+// its time is over, and its shard is then run once more by number. Each lead is made once.
 func TestSlurmRunsWhatTheDocsSay(t *testing.T) {
 	t.Parallel()
 	script := fenced(t, "Slurm", "bash")
@@ -165,8 +164,8 @@ func TestSlurmRunsWhatTheDocsSay(t *testing.T) {
 	if _, err := fmt.Sscanf(regexp.MustCompile(`(?m)^#SBATCH --array=.*$`).FindString(script), "#SBATCH --array=0-%d", &last); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(script, "\n#SBATCH --signal=B:TERM@") { // without B: it is for steps, of which there are none
-		t.Error("the signal does not come to the script")
+	if !strings.Contains(script, "\n#SBATCH --signal=B:TERM@") { // without B: the signal goes to job steps, and there are none
+		t.Error("the script does not ask for the signal itself")
 	}
 	a := newArray(t, last+1, 320, slowly)
 	script = strings.ReplaceAll(script, "/shared/leads.csv.gz", a.dir+"/leads.csv.gz")
@@ -191,7 +190,7 @@ func TestSlurmRunsWhatTheDocsSay(t *testing.T) {
 		a.perform(index, a.task([]string{"bash", "job.sh"}, env(index)...), began)
 	})
 	if codes := a.ends[3]; codes[0] != 130 && codes[0] != 0 {
-		t.Errorf("the task that was told to end ends with %v", codes)
+		t.Errorf("the task that got the signal ended with %v", codes)
 	}
 	a.perform(3, a.task([]string{"bash", "again.sh"}, "SLURM_ARRAY_JOB_ID=4711"), nil)
 	a.wholeFleet()

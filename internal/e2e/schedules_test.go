@@ -20,17 +20,17 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// machine is a world with the files where the samples of schedules expect them, so
-// far as a test may lay them out: every path of the samples has its place in it.
+// machine is a world with the files that the samples of schedules expect. It maps each
+// path of the samples to a path in the world's folder.
 type machine struct {
 	*world
-	places []string // of the samples and here, alternating
+	places []string // a path of the samples, its path here, and so on
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	w := newWorld(t, sandbox.Options{})
-	places := []string{"--rate=5", "--rate=500"} // nobody else is at work here
+	places := []string{"--rate=5", "--rate=500"} // faster: nobody else uses this service
 	for _, p := range []string{"/etc/leadferry", "/srv/crm", "/var/lib/prometheus/node-exporter", "/var/lib/leadferry", "/state"} {
 		here := filepath.Join(w.dir, p)
 		must.Do(t, os.MkdirAll(here, 0o700))
@@ -43,10 +43,10 @@ func newMachine(t *testing.T) *machine {
 	return &machine{w, places}
 }
 
-// here puts the places of this machine in the place of the sample's.
+// here replaces the paths of the samples by those of this machine.
 func (m *machine) here(text string) string { return strings.NewReplacer(m.places...).Replace(text) }
 
-// ledgerOf is the checkpoint that a sample names, if it names one.
+// ledgerOf returns the flag --checkpoint of a sample, or nil.
 func (m *machine) ledgerOf(args []string) []string {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "--checkpoint=") {
@@ -59,14 +59,14 @@ func (m *machine) ledgerOf(args []string) []string {
 	return nil
 }
 
-// imports makes the checkpoint of a sample's command.
+// imports runs the import that a sample's command needs to have been run before.
 func (m *machine) imports(args []string) {
 	samples := filepath.Join(root(m.t), "samples")
 	m.must(0, append([]string{"import", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"), "--out", "none"}, m.ledgerOf(args)...)...)
 }
 
-// setting takes a variable of a sample over, unless it is one that says where the
-// service is: there the test's own is meant.
+// setting takes over a variable of a sample, except those that name the service: the
+// test has its own.
 func (m *machine) setting(name, value string) {
 	m.t.Helper()
 	switch name {
@@ -86,13 +86,13 @@ func (m *machine) setting(name, value string) {
 	}
 }
 
-// night runs a command as the schedule would and says what went to its streams. The
-// exit code must be that of a night with two rows that need attention.
-func (m *machine) night(c *exec.Cmd) (out, told string) {
+// night runs a command as the schedule would and returns standard output and error. The
+// exit code must be 1: two rows need attention.
+func (m *machine) night(c *exec.Cmd) (out, logged string) {
 	m.t.Helper()
 	var stdout, stderr strings.Builder
 	c.Env, c.Stdout, c.Stderr = m.env, &stdout, &stderr
-	_ = c.Run() // the exit code is what counts
+	_ = c.Run() // the exit code is checked below
 	if code := c.ProcessState.ExitCode(); code != 1 {
 		m.t.Fatalf("exit code %d, want 1\n%s%s", code, stdout.String(), stderr.String())
 	}
@@ -119,19 +119,19 @@ func sampleText(t *testing.T, name string) string {
 	return string(b)
 }
 
-// schedule is one command of a sample, with what its scheduler sets and when it ends a run.
+// schedule is one command of a sample, with its variables and its limits of time.
 type schedule struct {
 	file    string
 	args    []string // of the program
-	shell   string   // the same where a shell runs it
+	shell   string   // the whole line, if a shell runs it
 	env     []string // NAME=value
 	dir     string
-	whole   time.Duration // after which a run is ended; 0: never
-	grace   time.Duration // between the signal and the end; 0: there is no signal
-	metrics string        // the file that a run leaves
+	whole   time.Duration // a run is ended after this time; 0: never
+	grace   time.Duration // from the signal to the kill
+	metrics string        // the metrics file that a run writes
 }
 
-// schedules reads the samples as far as they decide on a run.
+// schedules reads all samples of schedules.
 func schedules(t *testing.T) []schedule {
 	t.Helper()
 	task := windowsTask(t)
@@ -151,7 +151,7 @@ func crontab(t *testing.T) (all []schedule) {
 			if !strings.HasPrefix(line, "PATH=") {
 				env = append(env, line)
 			}
-		case e == nil || strings.Contains(line, "%"): // cron would take it for a line end
+		case e == nil || strings.Contains(line, "%"): // cron reads % as a line end
 			t.Fatalf("cron does not read: %s", line)
 		default:
 			name := "leadferry-" + strings.Fields(e[2])[0] + ".prom"
@@ -161,7 +161,7 @@ func crontab(t *testing.T) (all []schedule) {
 	return all
 }
 
-// setting is a value of a unit file, whose lines may go on.
+// setting returns a value of a unit file, also one that continues on the next line.
 func setting(text, name string) string {
 	_, value, _ := strings.Cut(strings.ReplaceAll(text, "\\\n", " "), "\n"+name+"=")
 	value, _, _ = strings.Cut(value, "\n")
@@ -208,7 +208,7 @@ func launchdAgent(t *testing.T) schedule {
 	}
 	s := schedule{file: "leadferry.sync.plist", args: values("ProgramArguments", "</array>")[1:], dir: values("WorkingDirectory", "\n  <key>")[0]}
 	for pair := range slices.Chunk(values("EnvironmentVariables", "</dict>"), 2) {
-		if pair[0] != "LEADFERRY_CLIENT_SECRET_COMMAND" { // there is no keychain
+		if pair[0] != "LEADFERRY_CLIENT_SECRET_COMMAND" { // a test has no keychain
 			s.env = append(s.env, pair[0]+"="+pair[1])
 		}
 	}
@@ -216,10 +216,10 @@ func launchdAgent(t *testing.T) schedule {
 	return s
 }
 
-// variable is one of a container.
+// variable is an environment variable of a container.
 type variable struct{ Name, Value string }
 
-// cronJob is a sample for Kubernetes, which tools/manifests holds against the published types.
+// cronJob reads a sample for Kubernetes. tools/manifests compares all its fields with the published types.
 func cronJob(t *testing.T, name string) schedule {
 	t.Helper()
 	var job struct {
@@ -263,15 +263,15 @@ func duration(t *testing.T, text string) time.Duration {
 	return d
 }
 
-// Defaults of --timeout and --max-wait, which the samples keep.
+// Defaults of --timeout and --max-wait. The samples do not change them.
 const (
 	oneRequest = 30 * time.Second
 	maxWait    = 15 * time.Minute
 )
 
-// careful fails the test unless a schedule leaves a run the time that its flags allow, and a stopped one that of an
-// answer, and a sync refuses a broken export and tells news alone.
-func (s *schedule) careful(t *testing.T) {
+// checkFlags fails the test unless a schedule gives a run the time that its flags allow, and a stopped run the time of
+// one request. A sync must refuse a broken export and ask for attention only to new rows.
+func (s *schedule) checkFlags(t *testing.T) {
 	t.Helper()
 	words := " " + strings.ReplaceAll(strings.Join(s.args, " "), "=", " ") + " "
 	flags := map[string]string{}
@@ -296,13 +296,13 @@ func (s *schedule) careful(t *testing.T) {
 	}
 }
 
-// TestEverySchedule is careful, and its very command and variables run against an imitation, by its shell if any.
-func TestEverySchedule(t *testing.T) {
+// Each sample of a schedule has safe flags, and its own command and variables work against an imitation of the service.
+func TestEveryScheduleRuns(t *testing.T) {
 	t.Parallel()
 	for _, s := range schedules(t) {
 		t.Run(s.file+" "+s.args[0], func(t *testing.T) {
 			t.Parallel()
-			s.careful(t)
+			s.checkFlags(t)
 			m := newMachine(t)
 			for _, pair := range s.env {
 				name, value, _ := strings.Cut(pair, "=")
@@ -318,16 +318,16 @@ func TestEverySchedule(t *testing.T) {
 			if s.shell != "" {
 				c = exec.Command("sh", "-c", m.here(s.shell))
 			}
-			out, told := m.night(c)
-			switch lines := objects(t, told); {
+			out, logged := m.night(c)
+			switch lines := objects(t, logged); {
 			case s.shell != "":
-				if !strings.Contains(out, " finished: 2 of 200 rows need attention.\n") || told != "" {
-					t.Errorf("cron mails %q and %q", out, told)
+				if !strings.Contains(out, " finished: 2 of 200 rows need attention.\n") || logged != "" {
+					t.Errorf("cron mails %q and %q", out, logged)
 				}
 			case len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "":
-				t.Errorf("the log has %q and %q", out, told)
+				t.Errorf("the log has %q and %q", out, logged)
 			case s.args[0] == "reconcile" && lines[0]["sample"] == nil:
-				t.Errorf("the sample is not told: %v", lines[0])
+				t.Errorf("the log lacks the sample: %v", lines[0])
 			}
 			if s.metrics == "" {
 				return
@@ -339,8 +339,8 @@ func TestEverySchedule(t *testing.T) {
 	}
 }
 
-// TestAlertsAreOnFiguresThatRunsWrite: each alert asks for a gauge that a sync or a reconciliation writes.
-func TestAlertsAreOnFiguresThatRunsWrite(t *testing.T) {
+// Each metric that the alerts use is one that a sync or a reconciliation writes.
+func TestAlertsUseMetricsThatRunsWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
@@ -359,8 +359,8 @@ func TestAlertsAreOnFiguresThatRunsWrite(t *testing.T) {
 	}
 }
 
-// TestAlertsRise asks Prometheus itself, over four nights' figures, which alerts rise.
-func TestAlertsRise(t *testing.T) {
+// promtool says which alerts fire after a good night, after a bad one, and without figures.
+func TestAlertsFireAfterABadNight(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -386,7 +386,7 @@ tests:
       - {series: 'leadferry_run_exit_code{command="sync"}', values: '0x30'}
       - {series: 'leadferry_run_attention{command="sync",rows="new"}', values: '0x30'}
     promql_expr_test: [{expr: 'count(ALERTS)', eval_time: 25h, exp_samples: []}]
-  - name: no run came to its end for 27 hours, rows are in doubt, one is new
+  - name: no run was complete for 27 hours, rows are in doubt, one is new
     interval: 1h
     input_series:
       - {series: 'leadferry_last_complete_timestamp_seconds{command="sync"}', values: '0x30'}
@@ -395,14 +395,14 @@ tests:
       - {series: 'leadferry_run_attention{command="sync",rows="new"}', values: '1x30'}
       - {series: 'leadferry_run_sample_drift_ratio{command="reconcile",bound="low"}', values: '0.1x30'}
     promql_expr_test: [{expr: 'count(ALERTS)', eval_time: 27h, exp_samples: [{value: 5}]}]
-  - name: nobody writes figures
+  - name: no run writes figures
     interval: 1h
     input_series: [{series: 'up', values: '1x30'}]
     promql_expr_test: [{expr: 'count(ALERTS{alertname="LeadferrySyncIsOverdue"})', eval_time: 1h, exp_samples: [{value: 1}]}]
 `
 
-// TestSystemdTakesTheUnits asks systemd itself, with the program where it is.
-func TestSystemdTakesTheUnits(t *testing.T) {
+// systemd-analyze has no objection to the units and their calendar.
+func TestSystemdAcceptsTheUnits(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestCleanStop sends one signal in mid-run: what is in flight is waited for, claims that were not sent are
-// withdrawn, and nothing is in doubt. Invariant 2; faults 4, 6.
+// After one signal in mid-run, the run waits for requests in flight, withdraws claims that were not sent, and
+// leaves nothing in doubt. Invariant 2; faults 4, 6.
 func TestCleanStop(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -34,8 +34,8 @@ func TestCleanStop(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
 			w.leads(400)
 			c := w.command("import -m leads.yaml leads.csv --out none --summary s.json --results r.csv --rate 50 --log-format json --quiet")
-			var told strings.Builder
-			c.Stderr = &told
+			var logged strings.Builder
+			c.Stderr = &logged
 			must.Do(t, c.Start())
 			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 20 })
 			must.Do(t, c.Process.Signal(sig))
@@ -47,9 +47,9 @@ func TestCleanStop(t *testing.T) {
 			if s.Outcome != "interrupted" || s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) {
 				t.Errorf("summary says %s, %d in doubt, %d created; the service holds %d", s.Outcome, s.Rows.InDoubt, s.Rows.Created, len(w.byRef()))
 			}
-			lines := objects(t, told.String())
+			lines := objects(t, logged.String())
 			if last := lines[len(lines)-1]; last["exit_code"] != 130.0 || last["outcome"] != "interrupted" {
-				t.Errorf("the log: %s", told.String())
+				t.Errorf("the log: %s", logged.String())
 			}
 			if n := len(w.exported("in_doubt")); n != 0 {
 				t.Errorf("%d rows in doubt after a clean stop", n)
@@ -59,8 +59,8 @@ func TestCleanStop(t *testing.T) {
 	}
 }
 
-// TestSecondSignal stops at once: requests without an answer are in doubt, and only those. fault 5
-func TestSecondSignal(t *testing.T) {
+// A second signal stops the run at once. Requests without an answer are in doubt, and only those. fault 5
+func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	h := w.hold(4)
@@ -74,7 +74,7 @@ func TestSecondSignal(t *testing.T) {
 	first := time.Now()
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		if strings.Contains(lines.Text(), "Ctrl-C again stops at once") {
-			time.Sleep(200 * time.Millisecond) // within half of that it would be the first one
+			time.Sleep(200 * time.Millisecond) // sooner, it would count as the first one
 			c.Process.Signal(os.Interrupt)
 		}
 	}
@@ -96,10 +96,9 @@ func TestSecondSignal(t *testing.T) {
 	w.complete(100)
 }
 
-// TestStoppedForLongerThanTheTimeOut stops the process while requests are in flight, for longer than they may take.
-// Answers that came meanwhile are in the sockets when it wakes, and count; where none came, the rows are in doubt.
-// Nothing is sent again. fault 7
-func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
+// The process is stopped for longer than --timeout while requests are in flight. Answers that came meanwhile wait in
+// the sockets, and count when it continues. Rows without an answer are in doubt. Nothing is sent again. fault 7
+func TestProcessStoppedForLongerThanTheTimeOut(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency, timeout = 40, 4, 3 * time.Second
 	for _, test := range []struct {
@@ -123,7 +122,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 				close(h.let)
 				eventually(t, "answers are in the sockets", func() bool { _, answered := h.counts(); return answered == concurrency })
 			}
-			time.Sleep(timeout + timeout/2) // this is the fault
+			time.Sleep(timeout + timeout/2) // the stop itself
 			must.Do(t, c.Process.Signal(syscall.SIGCONT))
 			c.Wait()
 			if code := c.ProcessState.ExitCode(); code != test.code {
@@ -158,11 +157,10 @@ func suspend(t *testing.T, p *os.Process) {
 	})
 }
 
-// TestAbort: SIGABRT is for whoever looks for a fault in the program, and a crash of the runtime ends as it does: by
-// that signal, not with 2, which says that nothing was sent. It dies at once with the stacks of its goroutines, in
-// which no value of a row and no secret stands, and leaves no image of its memory; the rows that had a slot are in
-// doubt, and no others. Invariants 2 and 7; faults 6, 153
-func TestAbort(t *testing.T) {
+// SIGABRT ends the program at once, by that signal and not with exit code 2, which means that nothing was sent. It
+// prints the stacks of its goroutines without values of rows and secrets, and leaves no core file. Only rows that had
+// begun are in doubt. A crash of the runtime ends the same way. Invariants 2 and 7; faults 6, 153
+func TestSIGABRTPrintsStacksWithoutValues(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 60, 4
 	w := newWorld(t, sandbox.Options{})
@@ -180,7 +178,7 @@ func TestAbort(t *testing.T) {
 		t.Errorf("exit %d, by signal %d, with the dump:\n%s", ended.ExitStatus(), ended.Signal(), dump.String())
 	}
 	if cores, _ := filepath.Glob(filepath.Join(w.dir, "core*")); len(cores) > 0 {
-		t.Errorf("an image of the memory was left: %s", cores)
+		t.Errorf("core files are left: %s", cores)
 	}
 	for _, value := range []string{"Person ", "L0000", sandbox.Organizations()[1].ID, sandbox.ClientSecret, "Bearer"} {
 		if strings.Contains(dump.String(), value) {
@@ -194,9 +192,9 @@ func TestAbort(t *testing.T) {
 	w.complete(rows)
 }
 
-// TestHangup: a terminal that is closed stops the run as Ctrl-C does: what is in flight is waited for. So does a signal
-// without a terminal, when nobody reads the output. Under nohup the run goes on. faults 6, 11, 12
-func TestHangup(t *testing.T) {
+// SIGHUP with an output that nobody reads, as from a closed terminal, stops the run as Ctrl-C does. Under nohup the run
+// goes on to its end. faults 6, 11, 12
+func TestHangupStopsTheRunInOrder(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("the tests run under nohup, and so does the program")
 	}
@@ -225,16 +223,16 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// waiter is the program waiting for something that does not come.
+// waiter is a started program that waits for something.
 type waiter struct {
 	*exec.Cmd
 	t     *testing.T
 	in    io.WriteCloser
-	said  bytes.Buffer // complete once it has ended
+	said  bytes.Buffer // complete when it has ended
 	alive *time.Timer
 }
 
-// waits starts the program with a standard input that stays open and waits until it listens to signals.
+// waits starts the program with an open standard input and returns when the program handles signals.
 func (w *world) waits(args ...string) *waiter {
 	w.t.Helper()
 	c := &waiter{Cmd: w.command(args...), t: w.t}
@@ -244,12 +242,12 @@ func (w *world) waits(args ...string) *waiter {
 		w.t.Fatal(err)
 	}
 	must.Do(w.t, c.Start())
-	c.alive = time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() }) // so that a hang is told
+	c.alive = time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() }) // so that a hang ends
 	eventually(w.t, "the program has begun", func() bool { return ignores(w.t, c.Process.Pid, syscall.SIGPIPE) })
 	return c
 }
 
-// ignores reports whether a process ignores a signal; the program does so with SIGPIPE once it listens to others.
+// ignores reports whether a process ignores a signal. The program ignores SIGPIPE once it handles other signals.
 func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -261,10 +259,10 @@ func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
 	return err == nil && set&(1<<(sig-1)) != 0
 }
 
-// signal sends signals within a moment and returns the exit code.
+// signal sends signals at once and returns the exit code of the program.
 func (c *waiter) signal(signals ...syscall.Signal) int {
 	c.t.Helper()
-	if len(signals) > 1 { // a machine that is busy lets a moment go by between them
+	if len(signals) > 1 { // on a busy machine, they might count as several
 		suspend(c.t, c.Process)
 		signals = append(signals, syscall.SIGCONT)
 	}
@@ -276,8 +274,8 @@ func (c *waiter) signal(signals ...syscall.Signal) int {
 	return c.ProcessState.ExitCode()
 }
 
-// TestFirstSignalEndsEveryWait: before anything is sent, one signal is enough, whatever
-// the program waits for. faults 6, 135
+// Before anything is sent, one signal ends the program, whatever it waits for.
+// faults 6, 135
 func TestFirstSignalEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -314,9 +312,9 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 		})
 	}
 	if n := len(w.byRef()); n != made {
-		t.Errorf("the service holds %d leads, and %d before", n, made)
+		t.Errorf("the service holds %d leads, before it held %d", n, made)
 	}
-	time.AfterFunc(time.Second, func() { close(h.let) }) // what is in flight is waited for
+	time.AfterFunc(time.Second, func() { close(h.let) }) // the run waits for what is in flight
 	if code := holding.signal(syscall.SIGTERM, syscall.SIGHUP); code != 130 {
 		t.Errorf("the run that held the lock: exit %d\n%s", code, &holding.said)
 	}
@@ -325,9 +323,9 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 	}
 }
 
-// TestSignalAtIdleInput: rows have come and were sent, then nothing more does. The run ends in order, whatever ends
-// it: what was sent is settled, and the files are complete. faults 6, 135
-func TestSignalAtIdleInput(t *testing.T) {
+// Standard input stays open, but no more rows come. A signal, --max-duration or --max-creates still ends the run in
+// order: rows that were sent are settled, and the summary is complete. faults 6, 135
+func TestRunEndsInOrderAtIdleInput(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -346,7 +344,7 @@ func TestSignalAtIdleInput(t *testing.T) {
 			header, row, _ := strings.Cut(w.read("leads.csv"), "\n")
 			row, _, _ = strings.Cut(row, "\n")
 			fmt.Fprintln(c.in, header)
-			for i := range 300 { // wide ones: reading begins with 64 KiB
+			for i := range 300 { // wide rows: reading begins with 64 KiB
 				fmt.Fprintln(c.in, strings.Replace(row, "L00000", fmt.Sprintf("M%05d", i), 1)+strings.Repeat(" wide", 200))
 			}
 			eventually(t, "leads are made", func() bool { return len(w.byRef()) > 1 })
@@ -361,8 +359,8 @@ func TestSignalAtIdleInput(t *testing.T) {
 	}
 }
 
-// TestAStreamIsHeldBack: --min-rows holds rows of standard input back until there are as many as it says.
-func TestAStreamIsHeldBack(t *testing.T) {
+// --min-rows holds the rows of standard input back until that many have come.
+func TestMinRowsHoldsBackStandardInput(t *testing.T) {
 	t.Parallel()
 	const rows = 2000
 	w := newWorld(t, sandbox.Options{})
@@ -374,7 +372,7 @@ func TestAStreamIsHeldBack(t *testing.T) {
 		must.Do(t, err)
 	}
 	submit(lines[:rows])    // the header is one of them
-	time.Sleep(time.Second) // long enough for them to leave, if they were not held back
+	time.Sleep(time.Second) // time enough to send rows that are not held back
 	w.holds(0)
 	submit(lines[rows:])
 	c.in.Close()

@@ -13,16 +13,16 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// crmText is the mapping of what a CRM says of leads: {@key} finds them again.
+// crmText is the mapping of a CRM's export.
 const crmText = mappingText + `    stageOf: "{stage}"
   external_id: "{id}"
   status: "{stage}"
 `
 
-// stages are statuses that rows go through.
+// stages are the statuses that rows pass through.
 var stages = []string{"open", "contacted", "inProgress", "onHold", "closedWon"}
 
-// export writes what the CRM says in its nth version: about half of its rows differ from the version before.
+// export writes a version of the CRM's export. About half of its rows differ from the version before.
 func (w *world) export(rows, version int) {
 	w.t.Helper()
 	var b strings.Builder
@@ -34,7 +34,7 @@ func (w *world) export(rows, version int) {
 	w.write("crm.csv", b.String())
 }
 
-// equal compares the service with a version of the export, and the checkpoint with the service.
+// equal compares the service's leads with a version of the export, and the checkpoint with the service.
 func (w *world) equal(rows, version int) {
 	w.t.Helper()
 	leads := w.made()
@@ -61,8 +61,8 @@ func (w *world) equal(rows, version int) {
 	}
 }
 
-// TestKillSync kills syncs at random moments, as TestKill does imports. The next one goes on where it was, none falls
-// in doubt, and in the end the service holds what the file says. Invariants 2 and 4; faults 1, 3, 79
+// TestKillSync kills syncs at random moments, as TestKill does imports. The next sync continues, no row gets in doubt,
+// and in the end the service holds what the file says. Invariants 2 and 4; faults 1, 3, 79
 func TestKillSync(t *testing.T) {
 	t.Parallel()
 	for _, m := range matrix {
@@ -101,7 +101,7 @@ func (w *world) chainOfSyncs(f *figures) {
 	w.must(0, append(args, "64")...)
 }
 
-// inStep checks that another sync sends nothing.
+// inStep fails the test if another sync sends something.
 func (w *world) inStep(rows int) {
 	w.t.Helper()
 	before := w.service.Counts()["update"][200]
@@ -111,8 +111,8 @@ func (w *world) inStep(rows int) {
 	}
 }
 
-// TestCrashStepsOfSync dies at each step of one row's update. The next sync brings the
-// lead in step, whatever the one before left, and the one after sends nothing. fault 2
+// TestCrashStepsOfSync crashes at each step of one row's update. The next sync updates the
+// lead if necessary, and the one after sends nothing. fault 2
 func TestCrashStepsOfSync(t *testing.T) {
 	t.Parallel()
 	program, err := crashing()
@@ -143,7 +143,7 @@ func TestCrashStepsOfSync(t *testing.T) {
 			c.Path = program
 			c.Env = append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT="+step.point)
 			if out, err := c.CombinedOutput(); err == nil || c.ProcessState.ExitCode() != -1 {
-				t.Fatalf("the program never came there: %v\n%s", err, out)
+				t.Fatalf("the program never reached this point: %v\n%s", err, out)
 			}
 			if n := w.service.Counts()["update"][200] - before; itoa(n) != step.updates {
 				t.Errorf("%d updates were applied, want %s", n, step.updates)
@@ -161,7 +161,7 @@ func TestCrashStepsOfSync(t *testing.T) {
 	}
 }
 
-var histories = flag.Int("histories", 1, "how many random histories TestReconcileByTheLedger looks at")
+var histories = flag.Int("histories", 1, "how many random histories TestReconcileChangesNoLead tries")
 
 const (
 	reconcileMapping = `version: 1
@@ -180,16 +180,15 @@ lead:
 	consoleMapping = "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {status: '{status}', content: {name: '{name}'}}\n"
 )
 
-// TestReconcileByTheLedger: whatever the CRM and people in the console made of leads, and where ever a run was
-// killed, a reconciliation changes nothing of any but times, as the service itself holds them. After a sync that
-// keeps the service's values, and once the CRM has taken over the pull file, both sides are equal, and the same
-// reconciliation finds every row the same. An ExternalID of the console stands until the file's word counts.
-func TestReconcileByTheLedger(t *testing.T) {
+// The CRM and people in the console change leads at random, and runs are killed. A reconciliation changes no lead of
+// the service. After a sync --conflict service, and once the CRM has taken over its pull file, both sides are equal,
+// and the reconciliation reports that. An ExternalID that was set in the console stays until a sync --conflict file.
+func TestReconcileChangesNoLead(t *testing.T) {
 	t.Parallel()
 	for seed := range *histories {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			tellHistory(t, rand.New(rand.NewPCG(uint64(seed), 17)))
+			runHistory(t, rand.New(rand.NewPCG(uint64(seed), 17)))
 		})
 	}
 }
@@ -199,7 +198,8 @@ var (
 	stageStatus = map[string]string{"New": "open", "Working": "inProgress", "Busy": "inProgress", "Parked": "onHold", "Won": "closedWon"}
 )
 
-func tellHistory(t *testing.T, random *rand.Rand) {
+// runHistory lets both sides change leads twice, and compares them after each sync.
+func runHistory(t *testing.T, random *rand.Rand) {
 	w := newWorld(t, sandbox.Options{})
 	w.write("crm.yaml", fmt.Sprintf(reconcileMapping, sandbox.Organizations()[0].ID))
 	w.write("console.yaml", consoleMapping)
@@ -268,7 +268,7 @@ func tellHistory(t *testing.T, random *rand.Rand) {
 	w.agreesWith(stages, names)
 }
 
-// console changes statuses as people do, by a checkpoint of its own.
+// console changes statuses and names as people do, by a sync with another checkpoint.
 func (w *world) console(random *rand.Rand) {
 	leads := w.made()
 	text := "lead,status,name\n"
@@ -281,7 +281,7 @@ func (w *world) console(random *rand.Rand) {
 	w.must(0, "sync -m console.yaml console.csv --out none --checkpoint console.db --conflict file --check-remote=all")
 }
 
-// copyNames takes the names of leads over from the console, as a person does.
+// copyNames copies the names of leads from the service, as a person does.
 func (w *world) copyNames(names []string) {
 	leads := w.made()
 	for _, l := range leads {
@@ -291,7 +291,7 @@ func (w *world) copyNames(names []string) {
 	}
 }
 
-// held is what a reconciliation may not change, as the service holds it.
+// held returns all that a reconciliation may not change in the service.
 func (w *world) held() string {
 	leads := w.made()
 	var b strings.Builder
@@ -301,7 +301,7 @@ func (w *world) held() string {
 	return b.String()
 }
 
-// agreesWith fails unless each lead has the status and the name of its row, whose key is its ExternalID.
+// agreesWith fails the test unless each lead has the status and name of its row. Its ExternalID is the row's key.
 func (w *world) agreesWith(stages, names []string) {
 	leads := w.made()
 	for _, l := range leads {

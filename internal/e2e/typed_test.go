@@ -16,15 +16,15 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// typist types what the program prints, as it stands there.
+// typist types the commands and flags that the program prints.
 type typist struct {
 	*world
-	last  []string // the command of the run, without what hints add
+	last  []string // the command of the run, without flags from hints
 	typed []string
 }
 
-// command is a line under Next, or what follows the program's name in a hint as far as words look like arguments;
-// option is a flag that a hint names by itself.
+// commandLine matches a line with a command, optionAlone a flag that a hint names by itself. argument matches words
+// that look like arguments, and valued flags that take a value.
 var (
 	commandLine = regexp.MustCompile(`(?m)^ *(leadferry .*)$`)
 	optionAlone = regexp.MustCompile(`(?:^|[ (])(--[a-z][a-z-]*(?:[= ][^ ,;()]+)?)`)
@@ -32,7 +32,7 @@ var (
 	valued      = regexp.MustCompile(`^--?(m|o|c|base-url|leads-url|checkpoint|state|run|out|profile|limit|summary)$`)
 )
 
-// commands are what somebody can paste of an output: commands first, then flags for the run that printed it.
+// commands returns what a person can paste from an output: its commands, and ty.last with the flags of its hints.
 func (ty *typist) commands(said string) (lines [][]string) {
 	add := func(words ...string) {
 		if !slices.ContainsFunc(lines, func(l []string) bool { return slices.Equal(l, words) }) {
@@ -69,7 +69,7 @@ func (ty *typist) commands(said string) (lines [][]string) {
 		for _, found := range optionAlone.FindAllStringSubmatch(rest, -1) {
 			flag, value, _ := strings.Cut(strings.TrimRight(found[1], ".:"), " ")
 			switch words := append(slices.Clone(ty.last), flag); {
-			// Whoever says so means other leads.
+			// These flags say that other leads are meant.
 			case strings.HasPrefix(flag, "--new-checkpoint"), strings.HasPrefix(flag, "--new-key"):
 			case value != "" && (argument.MatchString(value) || valued.MatchString(flag) || flag == "--changed" || flag == "--in-doubt"):
 				add(append(words, value)...)
@@ -81,7 +81,7 @@ func (ty *typist) commands(said string) (lines [][]string) {
 	return lines
 }
 
-// types types a command and returns what it prints, without an answer to questions.
+// types runs a command and returns its output. It answers no questions.
 func (ty *typist) types(words []string) string {
 	ty.t.Helper()
 	c := exec.Command(words[0], words[1:]...)
@@ -93,7 +93,7 @@ func (ty *typist) types(words []string) string {
 	ty.keep(words, string(out))
 	ty.typed = append(ty.typed, fmt.Sprintf("%d  %s", c.ProcessState.ExitCode(), strings.Join(words, " ")))
 	if code := c.ProcessState.ExitCode(); code == 2 && words[0] == "sh" && strings.Contains(string(out), "leadferry help") {
-		ty.t.Errorf("printed to be typed, and not understood: %s\n%s", words[2], out)
+		ty.t.Errorf("the program does not understand a command that it printed: %s\n%s", words[2], out)
 	}
 	if words[0] == "sh" && (strings.Contains(words[2], "leadferry explain") || strings.Contains(words[2], "help")) { // examples
 		return ""
@@ -101,10 +101,11 @@ func (ty *typist) types(words []string) string {
 	return string(out)
 }
 
-// mostTyped is about how many commands are typed in a situation, for each of -rounds.
+// mostTyped times -rounds is about how many commands are typed in a situation.
 const mostTyped = 6
 
-// typesAll types all that an output names twice, then all that these print, then the run; on in turn back and forth.
+// typesAll types each command of an output twice, then the run, then the commands that those print, and so on. Every
+// second time it begins with the last command.
 func (ty *typist) typesAll(said string) {
 	ty.t.Helper()
 	for round := 0; round < 4 && len(ty.typed) < mostTyped**rounds; round++ {
@@ -122,8 +123,8 @@ func (ty *typist) typesAll(said string) {
 	}
 }
 
-// Whatever the program prints can be typed as it stands there, twice, in any order, and makes no lead twice. A ledger that is
-// lost, older or another one than before has the run refused, however often and with whatever flags. faults 141 to 155
+// All printed commands can be typed as they are, twice and in any order, and make no lead twice. If the ledger is lost,
+// older or another one, the run is refused, however often and with whatever flags. faults 141 to 155
 func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 	t.Parallel()
 	for name, s := range situations() {
@@ -133,7 +134,7 @@ func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 			w.leads(60)
 			ty := &typist{world: w}
 			must.Do(t, os.Symlink(binary(), filepath.Join(w.dir, "tmp", "leadferry")))
-			ty.last = s.befalls(w)
+			ty.last = s.arrange(w)
 			if s.code == 4 {
 				before := len(w.byRef())
 				contains(t, w.must(4, ty.last...), s.words...)
@@ -148,7 +149,7 @@ func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 				before := w.twice()
 				ty.typesAll(said)
 				if after := w.twice(); before == 0 || after != before {
-					t.Errorf("%d leads too many before what was printed was typed, %d after", before, after)
+					t.Errorf("%d leads too many before the printed commands were typed, %d after", before, after)
 				}
 			} else {
 				ty.typesAll(said)
@@ -164,7 +165,7 @@ func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 	}
 }
 
-// twice counts the service's leads beyond one a row.
+// twice counts the service's leads beyond one for each row.
 func (w *world) twice() int {
 	w.t.Helper()
 	leads := w.made()
@@ -175,9 +176,8 @@ func (w *world) twice() int {
 	return len(leads) - len(rows)
 }
 
-// A situation begins with 20 of 60 rows imported in order, state and run folders kept, unless kill says that the run of
-// the first 20 was killed in its midst. lose is what befalls the ledger. Then the same command is refused, with this
-// code and words, and makes no lead twice, whatever is typed of what it prints.
+// A situation begins after an import of 20 of 60 rows, which was killed in its midst if kill is set. Then lose damages
+// or changes the ledger. If code is 4, the same command is refused with these words.
 type situation struct {
 	kill  bool
 	lose  func(w *world)
@@ -185,12 +185,12 @@ type situation struct {
 	code  int
 	words []string
 
-	faults string   // of the service; nothing was imported before then
-	once   []string // flags that somebody adds after it has stopped, to send rows twice on purpose
+	faults string   // of the service; then nothing is imported before
+	once   []string // flags for a run after it has stopped, which send rows twice on purpose
 }
 
-// befalls brings the situation about, and returns the run that is to be refused.
-func (s *situation) befalls(w *world) (run []string) {
+// arrange brings the situation about, and returns the command of the next run.
+func (s *situation) arrange(w *world) (run []string) {
 	w.t.Helper()
 	if s.kill {
 		w.killsFour("--limit", "20")
@@ -208,7 +208,7 @@ func (s *situation) befalls(w *world) (run []string) {
 	return slices.Clip(append(slices.Clone(importFour), s.with...))
 }
 
-// beforeACommand puts the state from before a decision back.
+// beforeACommand restores the state from before an adoption.
 func beforeACommand(w *world) {
 	w.write("found.csv", "key,lead_id\nX1,5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77\n")
 	restore := w.backup("state")

@@ -14,7 +14,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// removeAll removes a file or folder of the world.
+// removeAll removes files or folders of the world.
 func (w *world) removeAll(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
@@ -22,7 +22,8 @@ func (w *world) removeAll(names ...string) {
 	}
 }
 
-// backup copies a file or folder to a place outside the world, where tokens may lie, and returns what brings it back.
+// backup copies a file or folder to a place outside of the world, where tokens may be, and returns a function that
+// restores it.
 func (w *world) backup(name string) (restore func()) {
 	w.t.Helper()
 	if !filepath.IsAbs(name) {
@@ -45,8 +46,9 @@ func (w *world) killsFour(more ...string) {
 	close(h.let)
 }
 
-// The way back that a refusal prints: what run folders tell is adopted, the rest is held. faults 141, 142
-func TestTheWayBackAfterALoss(t *testing.T) {
+// After the state directory is lost, the results in run folders are adopted, and rows that they do not know are held.
+// faults 141, 142
+func TestLostStateIsAdoptedFromRunFolders(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"ended": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +56,7 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.leads(30)
 			if !kill {
-				w.must(0, append(importFour, "--sandbox")...) // a try: its leads are none of the service
+				w.must(0, append(importFour, "--sandbox")...) // a try, which makes no leads in the service
 				w.must(0, append(importFour, "--limit", "10")...)
 			}
 			if kill {
@@ -67,13 +69,13 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			runs := "leadferry-runs"
 			if !kill {
 				w.must(4, importFour...)
-			} else { // folders were moved, and nothing else tells of their leads
+			} else { // the folders were moved, and nothing else knows their leads
 				runs = "kept"
 				must.Do(t, os.Rename(filepath.Join(w.dir, "leadferry-runs"), filepath.Join(w.dir, runs)))
 			}
 			contains(t, w.must(0, "checkpoint adopt "+runs+"/*/results.csv*"), "taken over")
 			w.must(0, "checkpoint adopt "+runs+"/*/results.csv*") // typed again
-			if !kill {                                            // all that was known is known again
+			if !kill {                                            // every lead is known again
 				w.must(0, importFour...)
 				w.holds(30)
 				return
@@ -85,8 +87,8 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 	}
 }
 
-// An adopt that was stopped half-way refuses runs until it was finished. fault 142
-func TestAdoptThatWasKilled(t *testing.T) {
+// After an adopt was killed half-way, runs are refused until the whole list is adopted. fault 142
+func TestKilledAdoptMustBeFinished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(12)
@@ -97,7 +99,7 @@ func TestAdoptThatWasKilled(t *testing.T) {
 	path, err := crashing()
 	must.Do(t, err)
 	c := w.command("checkpoint adopt list.csv")
-	c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3") // the first two say what comes
+	c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3") // the first two commits announce the list
 	_ = c.Run()
 	said := w.must(4, importFour...)
 	contains(t, said, "adopt was stopped before the end of the list", "checkpoint adopt", "list.csv")
@@ -109,8 +111,8 @@ func TestAdoptThatWasKilled(t *testing.T) {
 	w.holds(12)
 }
 
-// What a damaged or incomplete checkpoint exports makes whatever adopts it incomplete. fault 142
-func TestAnExportCarriesIncompleteness(t *testing.T) {
+// A checkpoint that adopts the export of an incomplete one is incomplete, too. fault 142
+func TestExportCarriesIncompleteness(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(40)
@@ -119,7 +121,7 @@ func TestAnExportCarriesIncompleteness(t *testing.T) {
 	w.must(0, append(importFour, "--limit", "30")...)
 	restore()
 	before := w.must(0, "checkpoint export")
-	w.must(4, "checkpoint adopt leadferry-runs/*/results.csv") // an older one takes no decision, not by half either
+	w.must(4, "checkpoint adopt leadferry-runs/*/results.csv") // an older checkpoint is not changed, not even in part
 	if after := w.must(0, "checkpoint export"); after != before {
 		t.Errorf("a refused command changed the checkpoint:\n%s", after)
 	}
@@ -131,8 +133,8 @@ func TestAnExportCarriesIncompleteness(t *testing.T) {
 	w.holds(30)
 }
 
-// A file of a kind that went to another trunk so far is no file for this one, unless a person says so. fault 155
-func TestAWrongProfile(t *testing.T) {
+// A file whose kind always went to another trunk is refused until a person agrees. fault 155
+func TestFileOfAnotherTrunkIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(10)
@@ -144,12 +146,12 @@ func TestAWrongProfile(t *testing.T) {
 	contains(t, w.must(4, append(wrong, "--yes")...), "--new-checkpoint=")
 	w.holds(10)
 	answer := id(t, w.must(4, wrong...), "--new-checkpoint")
-	w.must(2, append(importFour, answer)...) // here nobody asked
+	w.must(2, append(importFour, answer)...) // here no such question was asked
 	w.must(0, append(wrong, answer, "--limit", "1", "--dry-run")...)
 }
 
-// A checkpoint file that is used on a second machine is refused there until a person says that it was moved. fault 145
-func TestACheckpointOnAnotherMachine(t *testing.T) {
+// A second machine refuses a checkpoint file until a person says that it was moved there. fault 145
+func TestCheckpointOfAnotherMachineIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(20)
@@ -160,12 +162,12 @@ func TestACheckpointOnAnotherMachine(t *testing.T) {
 		contains(t, w.must(4, importFour...), "was last used on another machine", "--moved-here")
 		contains(t, w.must(4, "checkpoint copy", w.checkpoint(), "copied.db"), "was last used on another machine")
 	}
-	w.env = append(w.env, "LEADFERRY_MACHINE=one") // a list that was adopted here is of here, too
+	w.env = append(w.env, "LEADFERRY_MACHINE=one") // a list that was adopted belongs to this machine, too
 	w.write("known.csv", "key,lead_id\nother,lead-1\n")
 	w.must(0, "checkpoint adopt known.csv --checkpoint adopted.db --trunk-id other-trunk")
 	w.env = append(w.env, "LEADFERRY_MACHINE=two")
 	w.must(4, append(importFour, "--checkpoint", "adopted.db", "--trunk-id", "other-trunk", "--yes")...)
-	w.must(0, "sync -m leads.yaml leads.csv --limit 10") // which makes no lead
+	w.must(0, "sync -m leads.yaml leads.csv --limit 10") // a sync makes no lead
 	w.must(0, "checkpoint check")
 	w.must(0, "checkpoint check --moved-here")
 	w.must(0, importFour...)
@@ -174,8 +176,8 @@ func TestACheckpointOnAnotherMachine(t *testing.T) {
 	w.holds(20)
 }
 
-// A relative path in the environment would be another checkpoint in another folder.
-func TestARelativeCheckpointInTheEnvironment(t *testing.T) {
+// A relative path in the environment is refused: in another folder it would be another checkpoint.
+func TestRelativeCheckpointInTheEnvironmentIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(2)
@@ -185,8 +187,8 @@ func TestARelativeCheckpointInTheEnvironment(t *testing.T) {
 	w.holds(2)
 }
 
-// US and EU side by side: the second target of a kind of file is asked about once, and never again.
-func TestTwoTargetsSideBySide(t *testing.T) {
+// Files of one kind go to US and EU. A person has to agree to the second target once, and never again.
+func TestSecondTargetNeedsConsentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(20)
@@ -204,9 +206,9 @@ func TestTwoTargetsSideBySide(t *testing.T) {
 	w.holds(20)
 }
 
-// A checkpoint on a volume, with nothing else that can be written but the run's folder; a state directory that follows
-// a pod from machine to machine, with folders of its own on each.
-func TestVolumes(t *testing.T) {
+// Runs work if only the checkpoint on a volume and the run's folder can be written, and if a state directory follows a
+// pod to machines where each pod has other folders.
+func TestRunsWithACheckpointOrStateOnAVolume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(30)
@@ -231,9 +233,9 @@ func TestVolumes(t *testing.T) {
 	w.holds(30)
 }
 
-// What must go on without a question: nightly runs, another trunk beside this one, runs without a folder or without a
-// place for the book, and who was answered before.
-func TestWhatWitnessesLetPass(t *testing.T) {
+// Witnesses stop none of these: later runs into the same checkpoint, runs without a folder or with a fixed one, a
+// second checkpoint after a person has agreed, and runs that cannot write the book.
+func TestWitnessesLetHarmlessRunsPass(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(30)
@@ -248,7 +250,7 @@ func TestWhatWitnessesLetPass(t *testing.T) {
 	w.write("new.csv", strings.ReplaceAll(w.read("leads.csv"), "L0", "M0"))
 	second := words("import -m leads.yaml new.csv -c 4 --checkpoint second.db")
 	w.must(0, append(second, id(t, said, "--new-checkpoint"), "--limit", "3")...)
-	w.must(2, append(second, id(t, said, "--new-checkpoint"), "--limit", "5")...) // it stays in no script
+	w.must(2, append(second, id(t, said, "--new-checkpoint"), "--limit", "5")...) // the answer is for one run, so it stays in no script
 	w.must(0, append(second, "--limit", "5")...)
 	w.holds(21)
 	if os.Geteuid() != 0 { // root may write everywhere

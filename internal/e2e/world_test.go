@@ -25,15 +25,15 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// world is an imitation service in this process and a folder for the program's
-// files, so that what the program did is seen from the other side.
+// world is an imitation of the service in this process and a folder for the program's
+// files. A test sees there what the program really did.
 type world struct {
 	t       *testing.T
 	dir     string
 	service *sandbox.Server
 	way     *testsupport.Way
 	env     []string
-	program []string // and the words before its arguments; nil: the one of this system
+	program []string // its path and first arguments; nil: binary()
 
 	mu    sync.Mutex
 	given map[string]bool // files that the test wrote itself
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, o sandbox.Options) *world {
 	return newWorldOn(t, o, testsupport.Network{})
 }
 
-// newWorldOn is a world whose service is reached so.
+// newWorldOn makes a world whose service is reached over the network n.
 func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "TMPDIR="+filepath.Join(dir, "tmp"),
 		"LEADFERRY_BASE_URL="+way.URL, "LEADFERRY_LEADS_URL="+way.LeadsURL, "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
-		"LEADFERRY_ANY_FILESYSTEM=1", // wherever the tests' own folder lies
+		"LEADFERRY_ANY_FILESYSTEM=1", // the tests' folder may be on any file system
 		"LEADFERRY_CLIENT_ID="+sandbox.ClientID, "LEADFERRY_CLIENT_SECRET="+sandbox.ClientSecret,
 		"LEADFERRY_PROXY="+way.ProxyURL, "LEADFERRY_CA_FILE="+way.CA, "LEADFERRY_CLIENT_CERT="+way.Cert, "LEADFERRY_CLIENT_KEY="+way.Key,
 	)
@@ -71,7 +71,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// words are arguments as they are typed: the first may be a whole line, those behind it are one argument each.
+// words splits a line at blanks and adds further arguments, one each.
 func words(line string, more ...string) []string { return append(strings.Fields(line), more...) }
 
 // command is the program with arguments (see words), not yet started.
@@ -83,7 +83,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	}
 	c := exec.Command(program[0], slices.Concat(program[1:], args)...)
 	c.Dir, c.Env = w.dir, w.env
-	c.WaitDelay = 20 * time.Second // wine's own services may keep the pipes of a command that has ended
+	c.WaitDelay = 20 * time.Second // services of wine may keep the pipes open after a command has ended
 	return c
 }
 
@@ -164,7 +164,7 @@ func (w *world) results(name string) []map[string]string {
 	return w.table(w.read(name))
 }
 
-// exported is the checkpoint's own account, one map a key; none where the program was killed before it had made one.
+// exported returns what checkpoint export prints, one map a key; nil if there is no checkpoint yet.
 func (w *world) exported(state string) []map[string]string {
 	w.t.Helper()
 	args := []string{"checkpoint", "export"}
@@ -172,21 +172,21 @@ func (w *world) exported(state string) []map[string]string {
 		args = append(args, "--state", state)
 	}
 	c := w.command(args...)
-	var told strings.Builder
-	c.Stderr = &told
+	var warned strings.Builder
+	c.Stderr = &warned
 	b, err := c.Output()
-	w.keep(args, string(b)+told.String())
-	if strings.Contains(told.String(), "no checkpoint at ") {
+	w.keep(args, string(b)+warned.String())
+	if strings.Contains(warned.String(), "no checkpoint at ") {
 		return nil
 	}
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) && !strings.Contains(told.String(), "is incomplete") {
-		w.t.Fatalf("export: %v\n%s", err, told.String())
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) && !strings.Contains(warned.String(), "is incomplete") {
+		w.t.Fatalf("export: %v\n%s", err, warned.String())
 	}
 	return slices.DeleteFunc(w.table(string(b)), func(row map[string]string) bool { return row["state"] == "incomplete" })
 }
 
-// byRef is the service's ledger by the importRef that the mapping stamps on each
-// lead. A lead that is there twice fails the test.
+// byRef returns the IDs of the service's leads by importRef, which the mapping sets to
+// the row's key. Two leads with one importRef fail the test.
 func (w *world) byRef() map[string]string {
 	w.t.Helper()
 	leads := w.made()
@@ -201,7 +201,7 @@ func (w *world) byRef() map[string]string {
 	return ids
 }
 
-// mappingText stamps every lead with its key, so that the ledger can be judged.
+// mappingText writes the row's key into each lead, so that a test can tell whose lead it is.
 const mappingText = `version: 1
 key: "{id}"
 assign:
@@ -226,7 +226,7 @@ func (w *world) leads(n int) {
 	w.write("leads.yaml", mappingText)
 }
 
-// eventually waits until ok, or fails the test when the program seems stuck.
+// eventually waits until ok returns true. After a minute it fails the test.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -236,7 +236,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// id is what a refusal prints behind a flag.
+// id returns FLAG=ID as a refusal prints it.
 func id(t *testing.T, said, flag string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(said, flag+"=")
@@ -264,12 +264,12 @@ func (w *world) holds(want int) {
 	}
 }
 
-// holder stands before the sandbox. Creates are applied at once; the answers of the
-// first few, but for the very first, which goes alone, are held back until they are let go.
+// holder is a proxy before the sandbox. It applies creates at once, but holds back the
+// answers of the first few until let is closed. The very first answer is not held.
 type holder struct {
 	service http.Handler
-	first   int           // creates whose answers are held
-	let     chan struct{} // closed: they go
+	first   int           // how many answers to creates are held
+	let     chan struct{} // closed: held answers leave
 
 	mu       sync.Mutex
 	posts    map[string]int // creates that came, by importRef
@@ -336,13 +336,13 @@ func (h *holder) counts() (held, answered int) {
 	return h.held, h.answered
 }
 
-// full waits until all the answers that are held back are there: so many requests are in flight.
+// full waits until first answers are held back: as many requests are in flight.
 func (h *holder) full(t *testing.T) {
 	t.Helper()
 	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == h.first })
 }
 
-// shell is a shell's script, not yet started, in which $0 is the program.
+// shell is a script for sh, not yet started. In it, $0 is the program.
 func (w *world) shell(script string) *exec.Cmd {
 	c := exec.Command("sh", "-c", script, binary())
 	c.Dir, c.Env = w.dir, w.env

@@ -19,20 +19,20 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// spoken is what the program can say, as its sources have it.
-type spoken struct {
-	names   map[string]string   // of rules, exit codes, answers and refusals: kind by name
-	warns   map[string][]string // literals of each place that warns, or stops a run, by the place
+// messages are all texts in the sources of the program.
+type messages struct {
+	names   map[string]string   // of rules, outcomes, exit codes, answers and refusals: kind by name
+	warns   map[string][]string // literals at each place that warns or stops a run, by file:line
 	refuses []string            // texts of errors
 	all     []string            // every literal
 }
 
 const module = "../.."
 
-// listen reads the sources of the program.
-func listen(t *testing.T) *spoken {
+// readSources reads the sources of the program.
+func readSources(t *testing.T) *messages {
 	t.Helper()
-	s := &spoken{names: map[string]string{}, warns: map[string][]string{}}
+	s := &messages{names: map[string]string{}, warns: map[string][]string{}}
 	set := token.NewFileSet()
 	skipped := []string{"tools", "testdata", "e2e", "sandbox", "explain"}
 	err := filepath.WalkDir(module, func(name string, entry fs.DirEntry, err error) error {
@@ -55,21 +55,21 @@ func listen(t *testing.T) *spoken {
 	return s
 }
 
-// tellers are functions whose texts reach a warning by way of a variable.
-var tellers = []string{
+// viaVariable are functions whose texts reach a warning through a variable.
+var viaVariable = []string{
 	"checkpoint/bolt.warning", "checkpoint/bolt.otherCheckpoint", "importer.shared", "internal/cli.exposed",
 	"internal/cli.mixedRegions", "mapping.columnConstants", "mapping.secrets", "mapping.warnUnknownExceptions",
 }
 
-// Functions and fields by what their texts are: rules are the first argument.
+// Names of functions and types by what their texts are. A rule is the first argument.
 var (
-	warners  = []string{"Warn", "warn", "warnOf"}
-	refusers = []string{"Usage", "Stopped", "Interrupted", "Errorf", "New", "refuse", "fail", "broken", "runError"}
-	rulers   = []string{"problem", "inMapping", "occurrences", "limit", "Flaw"}
-	stops    = []string{"Stop", "End"}
+	warnFuncs  = []string{"Warn", "warn", "warnOf"}
+	errorFuncs = []string{"Usage", "Stopped", "Interrupted", "Errorf", "New", "refuse", "fail", "broken", "runError"}
+	ruleFuncs  = []string{"problem", "inMapping", "occurrences", "limit", "Flaw"}
+	stopTypes  = []string{"Stop", "End"}
 )
 
-func (s *spoken) file(set *token.FileSet, file *ast.File, name string) {
+func (s *messages) file(set *token.FileSet, file *ast.File, name string) {
 	rules := strings.HasPrefix(name, "mapping/") && !strings.HasPrefix(name, "mapping/propose") || strings.HasPrefix(name, "importer/")
 	ast.Inspect(file, func(n ast.Node) bool {
 		place := ""
@@ -84,7 +84,7 @@ func (s *spoken) file(set *token.FileSet, file *ast.File, name string) {
 		case *ast.ValueSpec:
 			s.constant(n, name)
 		case *ast.FuncDecl:
-			if slices.Contains(tellers, path.Dir(name)+"."+n.Name.Name) {
+			if slices.Contains(viaVariable, path.Dir(name)+"."+n.Name.Name) {
 				s.warns[place] = literals(n.Body)
 			}
 		case *ast.CallExpr:
@@ -102,38 +102,38 @@ func (s *spoken) file(set *token.FileSet, file *ast.File, name string) {
 	})
 }
 
-// call takes down what is warned of or refused, or the rule of a problem.
-func (s *spoken) call(n *ast.CallExpr, place string, rules bool) {
+// call notes the text of a warning or an error, or the rule of a problem.
+func (s *messages) call(n *ast.CallExpr, place string, rules bool) {
 	if len(n.Args) == 0 {
 		return
 	}
 	called, first := lastName(n.Fun), literals(n.Args[0])
 	switch {
-	case slices.Contains(warners, called) && len(first) > 0:
+	case slices.Contains(warnFuncs, called) && len(first) > 0:
 		s.warns[place] = first
-	case called == "Fprintf" && strings.HasPrefix(strings.Join(literals(n), ""), "warning: ") && !warned.MatchString(literals(n)[0]):
+	case called == "Fprintf" && strings.HasPrefix(strings.Join(literals(n), ""), "warning: ") && !forwarded.MatchString(literals(n)[0]):
 		s.warns[place] = literals(n)
-	case slices.Contains(refusers, called):
+	case slices.Contains(errorFuncs, called):
 		s.refuses = append(s.refuses, first...)
-	case called == "fault" && len(n.Args) > 1: // of a file, with its path before the text
+	case called == "fault" && len(n.Args) > 1: // an error about a file: path, then text
 		s.refuses = append(s.refuses, literals(n.Args[1])...)
-	case rules && len(n.Args) > 1 && slices.Contains(rulers, called):
+	case rules && len(n.Args) > 1 && slices.Contains(ruleFuncs, called):
 		s.rule(n.Args[0])
 	}
 }
 
-// warned are formats for warnings whose texts come from elsewhere.
-var warned = regexp.MustCompile(`^warning: (%s|: )+\n$`)
+// forwarded matches the format of a warning whose text comes from elsewhere.
+var forwarded = regexp.MustCompile(`^warning: (%s|: )+\n$`)
 
-// rule takes down one that is written as a literal.
-func (s *spoken) rule(e ast.Expr) {
+// rule notes a rule that is written as a literal.
+func (s *messages) rule(e ast.Expr) {
 	if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
 		s.names[literals(l)[0]] = "rule"
 	}
 }
 
-// fields takes rules out of problems, reasons out of stops, and texts out of errors.
-func (s *spoken) fields(n *ast.CompositeLit, place string, rules bool) {
+// fields notes the rules of problems, the reasons of stops and the texts of errors.
+func (s *messages) fields(n *ast.CompositeLit, place string, rules bool) {
 	for _, e := range n.Elts {
 		pair, ok := e.(*ast.KeyValueExpr)
 		if !ok {
@@ -144,7 +144,7 @@ func (s *spoken) fields(n *ast.CompositeLit, place string, rules bool) {
 		case key == nil:
 		case rules && (key.Name == "Rule" || key.Name == "Code"):
 			s.rule(pair.Value)
-		case slices.Contains(stops, lastName(n.Type)) && key.Name == "Reason" && len(literals(pair.Value)) > 0:
+		case slices.Contains(stopTypes, lastName(n.Type)) && key.Name == "Reason" && len(literals(pair.Value)) > 0:
 			s.warns[place] = literals(pair.Value)
 		case lastName(n.Type) == "Error" && key.Name == "Text":
 			s.refuses = append(s.refuses, literals(pair.Value)...)
@@ -159,8 +159,8 @@ var (
 	word     = regexp.MustCompile(`[A-Z][a-z]+`)
 )
 
-// constant takes an exit code, a rule, a reason or a kind of refusal out of its declaration.
-func (s *spoken) constant(v *ast.ValueSpec, file string) {
+// constant notes an exit code, a rule, an answer or the outcomes from their declaration.
+func (s *messages) constant(v *ast.ValueSpec, file string) {
 	if len(v.Names) != 1 || len(v.Values) != 1 {
 		return
 	}
@@ -180,8 +180,8 @@ func (s *spoken) constant(v *ast.ValueSpec, file string) {
 	}
 }
 
-// refusals are the errors of the group that begins with ErrLocked: why a checkpoint was refused.
-func (s *spoken) refusals(d *ast.GenDecl) {
+// refusals notes the errors of the group that begins with ErrLocked: reasons to refuse a checkpoint.
+func (s *messages) refusals(d *ast.GenDecl) {
 	first, ok := d.Specs[0].(*ast.ValueSpec)
 	if !ok || first.Names[0].Name != "ErrLocked" {
 		return
@@ -204,7 +204,7 @@ func literals(n ast.Node) (texts []string) {
 	return texts
 }
 
-// lastName is the last name of what is called, or of a type.
+// lastName returns the last part of the name of a function or type.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -215,9 +215,9 @@ func lastName(e ast.Expr) string {
 	return ""
 }
 
-// Whatever the program can say has an entry, and no entry is about what it does not say.
-func TestEverythingSaidIsExplained(t *testing.T) {
-	s := listen(t)
+// Every message has an entry, and no entry is about a message that is gone.
+func TestEveryMessageHasAnEntry(t *testing.T) {
+	s := readSources(t)
 	entries := map[string]Entry{}
 	for _, k := range Kinds() {
 		for _, e := range k.Entries {
@@ -254,19 +254,19 @@ func TestEverythingSaidIsExplained(t *testing.T) {
 	}
 }
 
-// verb fits what a format puts names and numbers in place of.
+// verb matches a verb of a format, for example %s.
 var verb = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
 
-// A message is found as it is printed, and mostly by a piece of it alone: by its own entry or by that of its area.
-func TestEveryMessageIsFound(t *testing.T) {
-	s := listen(t)
-	messages, alone := 0, 0
+// Find finds each message as it is printed, in its own entry or that of its area, and most without "leadferry: ".
+func TestFindFindsEveryMessage(t *testing.T) {
+	s := readSources(t)
+	all, alone := 0, 0
 	for _, text := range slices.Concat(append(slices.Collect(maps.Values(s.warns)), s.refuses)...) {
 		text = verb.ReplaceAllString(text, "x")
 		if len(strings.Fields(text)) < 3 {
 			continue
 		}
-		messages++
+		all++
 		if _, found := Find("leadferry: " + strings.ReplaceAll(text, " ", "\n  ")); !found {
 			t.Errorf("%q is not found", text)
 		}
@@ -274,8 +274,8 @@ func TestEveryMessageIsFound(t *testing.T) {
 			alone++
 		}
 	}
-	if messages < 300 || alone*3 < messages*2 {
-		t.Errorf("of %d messages %d are found without the program's name before them", messages, alone)
+	if all < 300 || alone*3 < all*2 {
+		t.Errorf("of %d messages %d are found without the program's name before them", all, alone)
 	}
 	for message, want := range map[string]string{
 		`leadferry: leads.yaml:7:5: unknown key "organisation" in assign[1]`:                           "mapping_file",
@@ -291,11 +291,11 @@ func TestEveryMessageIsFound(t *testing.T) {
 	}
 }
 
-// sentence begins with a capital, or a name that has none, and ends with a full stop.
+// sentence matches a text that begins with a capital or a known name, and ends with a full stop.
 var sentence = regexp.MustCompile(`(?s)^([A-Z0-9-]|leadferry|skip_if|apply|rest).*\.$`)
 
-// Entries are whole: sentences, commands that begin with the program's name, pages that are there.
-func TestEntriesAreWhole(t *testing.T) {
+// Entries have whole sentences, commands that begin with leadferry, and links to pages and headings that exist.
+func TestEntriesAreComplete(t *testing.T) {
 	for _, k := range Kinds() {
 		for _, e := range k.Entries {
 			if e.Means == "" || e.Do == "" {
@@ -321,7 +321,7 @@ func TestEntriesAreWhole(t *testing.T) {
 	}
 }
 
-// anchors are what links of a page can lead to.
+// anchors are the headings of a page, as links write them.
 func anchors(page string) (all []string) {
 	for line := range strings.Lines(page) {
 		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {

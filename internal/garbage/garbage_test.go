@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a run keeps of each row lowers the share of garbage, and never raises it. A user's GOGC wins.
+// The more a run keeps, the lower Reserve sets GOGC. It never raises it, and a GOGC of the user wins.
 func TestReserve(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	const mib = 1 << 20

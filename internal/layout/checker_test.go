@@ -30,15 +30,15 @@ type room struct {
 	stdOnly bool     // code, not tests: the standard library only
 }
 
-// reserved is an import path, with everything below it, for the use of some rooms.
+// reserved is an import path, with everything below it, that only some rooms may import.
 type reserved struct {
 	path  string
 	rooms []string
-	tests bool // test files have to obey too
+	tests bool // for test files, too
 }
 
-// check reads all Go files of a module and returns its faults. Folders with a go.mod of their own and folders that the
-// go command skips are left out.
+// check reads all Go files of a module and returns its faults. It leaves out folders that have their own go.mod or
+// that the go command skips.
 func (p plan) check(module fs.FS) (faults []string, err error) {
 	seen := map[string]bool{}
 	err = fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -77,7 +77,7 @@ var (
 	initiates = regexp.MustCompile(`(?m)^func init\(`)
 )
 
-// file are the faults of one file.
+// file returns the faults of one file.
 func (p plan) file(name, text string) (faults []string, err error) {
 	folder, test := path.Dir(name), strings.HasSuffix(name, "_test.go")
 	tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)

@@ -68,7 +68,7 @@ func TestRegularExpressionsAreCompiledWhenNeeded(t *testing.T) {
 		}
 		text, err := fs.ReadFile(root, path)
 		if found := early.Find(text); found != nil {
-			t.Errorf("%s: %s: take spelling.Form", path, strings.TrimSpace(string(found)))
+			t.Errorf("%s: %s: use spelling.Form", path, strings.TrimSpace(string(found)))
 		}
 		return err
 	})
@@ -83,14 +83,14 @@ func TestModuleKeepsItsLayout(t *testing.T) {
 	}
 }
 
-// Whoever works on the house finds each room on its page, by its own name or by that of the one above.
-func TestRoomsStandOnTheirPage(t *testing.T) {
+// docs/design.md names each room, or the one above it.
+func TestDesignPageNamesEveryRoom(t *testing.T) {
 	page, err := os.ReadFile("../../docs/design.md")
 	must.Do(t, err)
 	for name := range design().rooms {
 		found := name == "."
 		for at := name; at != "." && at != "internal" && !found; at = path.Dir(at) {
-			last := "`" + path.Base(at) + "`" // as those that several rooms share are listed
+			last := "`" + path.Base(at) + "`" // the page lists rooms below internal by their last name
 			found = strings.Contains(string(page), "`"+at+"`") || strings.HasPrefix(at, "internal/") && strings.Contains(string(page), last)
 		}
 		if !found {
@@ -99,16 +99,16 @@ func TestRoomsStandOnTheirPage(t *testing.T) {
 	}
 }
 
-// untested are the faults of the catalogue that no test here can show, and why.
+// untested are the faults of the catalogue that no test here can show, with the reasons.
 var untested = map[int]string{
-	48:  "the network below the client delivers a request twice: nothing on this side can see it, and the README says so",
+	48:  "the network below the client delivers a request twice: nothing on this side can see it, and docs/guarantees.md says so",
 	86:  "data races: the whole suite runs under the race detector in .ci/run",
 	122: "the supply chain: `go mod tidy -diff` and go.sum in .ci/run hold the modules; releases are built elsewhere",
 }
 
-// lastFault ends what this suite answers for: processes, disk, network, answers, tokens, order (sections 2.1 to 2.6 of
-// the catalogue), input and mapping files (2.7, 2.8), secrets (2.9), time (2.10), and people, files and answers at the
-// edges (2.11), but for connections that are closed while they rest.
+// lastFault is the last fault that the tests must name: processes, disk, network, answers, tokens, order (sections 2.1
+// to 2.6 of the catalogue), input and mapping files (2.7, 2.8), secrets (2.9), time (2.10), and people, files and
+// answers at the edges (2.11), except connections that are closed while idle.
 const lastFault = 139
 
 var (
@@ -137,7 +137,7 @@ func mentioned(text string) map[int]bool {
 	return found
 }
 
-// The number of each fault of the catalogue stands in the comment of a test, or in the table above.
+// A test names each fault of the catalogue in a comment, or the table above says why none does.
 func TestEveryFaultHasATest(t *testing.T) {
 	module := os.DirFS(path.Join("..", ".."))
 	found := map[int]bool{}
@@ -160,7 +160,7 @@ func TestEveryFaultHasATest(t *testing.T) {
 	for n := 1; n <= lastFault; n++ {
 		switch reason := untested[n]; {
 		case found[n] && reason != "":
-			t.Errorf("fault %d has a test and stands in the table of those that have none", n)
+			t.Errorf("fault %d has a test, but the table of untested faults lists it", n)
 		case !found[n] && reason == "":
 			t.Errorf("fault %d: no test names it, and no reason is given", n)
 		}

@@ -30,7 +30,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// What a page holds has to be what its policy allows, byte by byte: a browser shows a page without looks otherwise.
+// The policy has the hashes of the page's script and style. If one byte differed, browsers would leave them out.
 func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	var file, live bytes.Buffer
 	v := View{Title: `A "title" </title><script>`, Main: template.HTML("<section id=a>x</section>")}
@@ -69,7 +69,7 @@ func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 		}
 	}
 	if !strings.Contains(file.String(), `http-equiv="Content-Security-Policy"`) || strings.Contains(filePolicy(), "connect-src") {
-		t.Error("a file has no policy of its own, or one that lets it speak")
+		t.Error("a page in a file has no policy in it, or one that allows connections")
 	}
 	if strings.Contains(style, "url(") || strings.Contains(style, "@import") || strings.Contains(copying+follow, "fetch(") {
 		t.Error("a page loads something")

@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// shown is a site of one page, whose text can be changed.
+// shown is a site with one page. A test can change its text.
 type shown struct{ text atomic.Value }
 
 func (s *shown) site(at *url.URL) (View, bool) {
@@ -51,8 +51,8 @@ func get(t *testing.T, method, address string) (*http.Response, string) {
 	return answer, string(body)
 }
 
-// Only who has the address sees the page, by which nothing from elsewhere is loaded and nobody else told.
-func TestPageIsForWhoHasItsAddress(t *testing.T) {
+// Without its token, an address shows nothing. The headers keep the page from loading or telling anything elsewhere.
+func TestPageIsServedOnlyUnderItsSecretAddress(t *testing.T) {
 	s, data := begin(t, time.Hour)
 	data.text.Store("<b>SECRET</b>")
 	answer, body := get(t, http.MethodGet, s.URL()+"?q=oak")
@@ -90,7 +90,7 @@ func TestPageIsForWhoHasItsAddress(t *testing.T) {
 	}
 }
 
-func TestOnlyLoopbackIsListenedOn(t *testing.T) {
+func TestServeRefusesAddressesBesidesLoopback(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "", "8080", "localhost.example:0", "127.0.0.1:99999"} {
 		if s, err := Serve(addr, new(shown).site); err == nil {
 			s.Close()
@@ -99,7 +99,7 @@ func TestOnlyLoopbackIsListenedOn(t *testing.T) {
 	}
 }
 
-// followed is what a server sends a browser that follows an address.
+// followed returns the stream of events that a browser gets from an address.
 func followed(t *testing.T, address string) *bufio.Reader {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, address, nil)
@@ -111,7 +111,7 @@ func followed(t *testing.T, address string) *bufio.Reader {
 	return bufio.NewReader(answer.Body)
 }
 
-func TestReaderFollowsUntilTheLastWord(t *testing.T) {
+func TestFollowerGetsEachChangeAndTheEnd(t *testing.T) {
 	s, data := begin(t, time.Millisecond)
 	data.text.Store("one\nline")
 	r := followed(t, s.URL()+"?q=oak")
@@ -130,7 +130,7 @@ func TestReaderFollowsUntilTheLastWord(t *testing.T) {
 	hears("message", `one\nlineoak`)
 	data.text.Store("two")
 	hears("message", "two")
-	data.text.Store("three") // by and by, or as the last word
+	data.text.Store("three")
 	hears("message", "three")
 	closed := make(chan error)
 	go func() { closed <- s.Close() }()
@@ -138,20 +138,20 @@ func TestReaderFollowsUntilTheLastWord(t *testing.T) {
 	must.Do(t, <-closed)
 }
 
-// Many who connect, or read, and never take an answer: the page is served all the same, and the end comes.
-func TestStalledReadersAreDropped(t *testing.T) {
+// Many clients never read their answer, or never finish their request. Others still get the page, and Close returns.
+func TestStalledClientsBlockNeitherOthersNorClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s, data := begin(t, time.Hour)
-	data.text.Store(strings.Repeat("x", 1<<20)) // more than the system takes for a reader
+	data.text.Store(strings.Repeat("x", 1<<20)) // more than the system buffers for a reader
 	at, err := url.Parse(s.URL())
 	must.Do(t, err)
 	for i := range maxConnections - 4 {
 		conn, err := net.Dial("tcp", at.Host)
 		must.Do(t, err)
 		defer conn.Close()
-		if i%2 == 0 { // follows, and never reads
+		if i%2 == 0 { // asks for the stream and never reads it
 			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", at.Path, at.Host)
-		} else { // half a head
+		} else { // half a request
 			fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHo")
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// No two rows of different namespaces, or of one and none, ever have one key, whatever their cells hold. faults 131
-func TestNamespacesNeverMeet(t *testing.T) {
+// Rows of two namespaces never have the same key or look alike, whatever their cells hold. faults 131
+func TestKeysOfDifferentNamespacesNeverCollide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		space := rapid.SampledFrom([]string{"", "", "a", "a.b", "dealers"})
 		key := rapid.OneOf(rapid.StringMatching(`[/a b.é]{1,6}|dealers/[0-9]`), rapid.String())
@@ -47,7 +47,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A number that a spreadsheet cut has lost digits; others have not.
+// A key is cut if a spreadsheet shortened its digits or put an error in its place.
 func TestIsCut(t *testing.T) {
 	for key, want := range map[string]bool{
 		"1.23457E+11": true, "4,91512E+11": true, "1.2E+05": true, "1E+05": false, "1E+11": true, "1e5": false, "1.23457e+11": false, "12.3E+4": false, "1.E+4": false, "1.2E-4": false,
@@ -60,7 +60,7 @@ func TestIsCut(t *testing.T) {
 	}
 }
 
-func TestFoldOfAFoldIsItself(t *testing.T) {
+func TestFoldIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 /@A-C\x{200B}\x{0308}\x{1E9E}\x{0130}\x{FF21}\x{3000}]{0,12}`), rapid.StringMatching(`[0-9'="{}+.,/AI]{0,9}|[0-9]{3}[A-Z0-9]{12}[A-P]{3}`)).Draw(t, "key")
 		if once := Fold(key); Fold(once) != once {
@@ -69,7 +69,7 @@ func TestFoldOfAFoldIsItself(t *testing.T) {
 	})
 }
 
-// Whatever room there is, exactly those keys are known that were named, and each is kept once.
+// A set has exactly the keys that were added, however many it was made for.
 func TestSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k, want := NewSet(rapid.IntRange(0, 20).Draw(t, "room")), map[string]bool{}
@@ -80,7 +80,7 @@ func TestSet(t *testing.T) {
 		k.Close()
 		for _, key := range append(slices.Collect(maps.Keys(want)), "", "x") {
 			if k.Has(key) != want[key] {
-				t.Fatalf("%q is known: %v", key, !want[key])
+				t.Fatalf("Has(%q) is %v", key, !want[key])
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 118: a command to be copied names the file it should, and a terminal obeys none of it.
+// faults 118: a shell reads the word back as the same path, and it holds nothing that controls a terminal.
 func TestPathIsOneHarmlessWordOfAShell(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -44,7 +44,7 @@ func checkWord(t rapid.TB, bash, path string) {
 	t.Helper()
 	word := Path(path)
 	if strings.IndexFunc(word, func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
-		t.Errorf("%q holds what a terminal obeys", word)
+		t.Errorf("%q holds characters that control a terminal", word)
 	}
 	c := exec.Command(bash, "-c", "printf %s "+word)
 	c.Env = []string{"LC_ALL=C.UTF-8"}

@@ -13,8 +13,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What rows of results tell of a lead. One without its turn names it, but not whether it is still to be linked.
-func TestRowsOfResults(t *testing.T) {
+// What adopt makes of each outcome in results. A row without its turn names a lead, but not whether it is linked.
+func TestRowsOfResultsBecomeEntries(t *testing.T) {
 	const file = `key,outcome,lead_id
 a,in_doubt,
 b,created,lead-1b
@@ -41,7 +41,7 @@ j,partial,
 	if got := read(); got != sync {
 		t.Error(got)
 	}
-	// all rows of an import have the key of their lead, unless it goes on: then they are of a run before it
+	// An import has each lead under its row's key. While it goes on, whole results are of an earlier run.
 	for open, want := range map[bool]string{false: strings.ReplaceAll(sync, "found", ""), true: sync} {
 		witness := fmt.Appendf(nil, `{"commits":1,"open":%t,"ledger":"l","command":"import"}`, open)
 		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(at), checkpoint.RunFile), witness, 0o600))
@@ -49,7 +49,7 @@ j,partial,
 			t.Error(open, got)
 		}
 	}
-	// A run goes on while they are read: its next row is not whole yet.
+	// A run still writes to the list that is read: its last row is not whole yet.
 	l := &list{path: at + ".partial", command: "adopt"}
 	must.Do(t, os.WriteFile(l.path, []byte(file[:50]), 0o600))
 	must.Do(t, errors.Join(l.openFile(nil), l.detect(), os.WriteFile(l.path, []byte(file[:60]), 0o600)))

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// allToldBy is everything that a checkpoint tells, but for the numbers of commits.
-func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
+// everythingIn lists all that a checkpoint holds, except the numbers of commits.
+func everythingIn(t *testing.T, l ledger.Ledger) (all []string) {
 	t.Helper()
 	ctx := t.Context()
 	err := checkpoint.Each(ctx, l, checkpoint.Filter{}, func(e checkpoint.Entry) error {
@@ -47,7 +47,7 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 	return append(all, fmt.Sprint(known, kin))
 }
 
-// eventful makes a file in which everything stands that a checkpoint can hold.
+// eventful makes a checkpoint file that holds something of every kind.
 func eventful(t *testing.T, path string, target checkpoint.Target) {
 	t.Helper()
 	d, err := bolt.Open(path, target, bolt.Options{AnyPlace: true})
@@ -78,8 +78,8 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	must.Do(t, errors.Join(decided, forgotten, put, d.Close()))
 }
 
-// apart is a command without witnesses, whose files may lie anywhere.
-func apart(t *testing.T) *Command {
+// unwitnessed is a command that finds no witnesses and takes files from anywhere.
+func unwitnessed(t *testing.T) *Command {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("LEADFERRY_ANY_FILESYSTEM", "1")
 	line := flag.NewFlagSet("", flag.PanicOnError)
@@ -87,15 +87,15 @@ func apart(t *testing.T) *Command {
 	return &Command{Selection: ledger.Selection{C: cli.NewContext(cli.NewApp(), line, nil)}, Out: &bytes.Buffer{}}
 }
 
-// What a checkpoint knows is the same in PostgreSQL, and back in a file; the one that was left takes no run any more,
-// and a copy that was cut off is finished by the same command. faults 128
+// A copy in PostgreSQL, and one back in a file, hold what the first file held. What was copied away refuses runs. If a
+// copy was cut off, the same command finishes it. faults 128
 func TestCopyThereAndBack(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 	dir := t.TempDir()
 	first, last := filepath.Join(dir, "first.db"), filepath.Join(dir, "last.db")
 	eventful(t, first, target)
-	d := apart(t)
+	d := unwitnessed(t)
 	file := func(path string) ledger.Place { return d.At(path, target) }
 	server := d.At(address, target)
 	knows := func(at ledger.Place) []string {
@@ -103,7 +103,7 @@ func TestCopyThereAndBack(t *testing.T) {
 		l, err := at.Open(ledger.How{ReadOnly: true})
 		must.Do(t, err)
 		defer l.Close()
-		return allToldBy(t, l)
+		return everythingIn(t, l)
 	}
 	refusesRuns := func(at ledger.Place, kind error) {
 		t.Helper()
@@ -112,12 +112,12 @@ func TestCopyThereAndBack(t *testing.T) {
 			l.Close()
 		}
 		if !errors.Is(err, kind) {
-			t.Errorf("%s takes a run: %v", at.Path, err)
+			t.Errorf("%s accepts a run: %v", at.Path, err)
 		}
 	}
 	want := knows(file(first))
 
-	// Cut off after both are marked.
+	// Cut off after both places are marked.
 	cut := errors.New("cut off")
 	err := postgres.Fill(address, func() (*checkpoint.Contents, error) { return nil, cut }, first, target, postgres.Options{})
 	if !errors.Is(err, cut) && (err == nil || err.Error() != cut.Error()) {
@@ -130,7 +130,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	must.Do(t, d.copyTo(server, last))
 	refusesRuns(server, checkpoint.ErrGone)
 	must.Same(t, want, knows(file(last)), "back in a file")
-	must.Same(t, want, knows(file(first)), "the one that was left")
+	must.Same(t, want, knows(file(first)), "the first one")
 	at := file(last)
 	refused, err := at.Open(ledger.How{Check: true})
 	must.Do(t, err)
@@ -160,14 +160,14 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 	must.Do(t, d.copyTo(from, to+".new"))
 }
 
-// The same where it was copied to a server: a ledger that was dropped there, or its database, is not filled once more.
+// A ledger that was copied to a server and lost there is not copied a second time.
 func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 	server := pgtest.Shared(t)
 	address := server.Database(t)
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 	from := filepath.Join(t.TempDir(), "from.db")
 	eventful(t, from, target)
-	d := apart(t)
+	d := unwitnessed(t)
 	at := d.At(from, target)
 	must.Do(t, d.copyTo(at, address))
 	for _, loss := range []string{`DELETE FROM leadferry.ledgers`, `DROP SCHEMA leadferry CASCADE`, ``} {

@@ -13,8 +13,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// Who writes the row's own number where the lead's ID belongs has not found the lead. fault 127
-func TestARowsOwnNumberIsNoLeadID(t *testing.T) {
+// Somebody who writes the row's own key or ExternalID as lead_id has not found the lead. fault 127
+func TestResolveRefusesARowsOwnKeyAsLeadID(t *testing.T) {
 	for row, wrong := range map[string]bool{
 		"C-1,C-1,": true, "dealers/17,dealers/17,": true, "row-1,0031,0031": true,
 		"C-1,C-10,": false, "C-1,none,": false, "C-1,exists,C-1": false, "C-1,,C-1": false, "17,L-17,": false,
@@ -27,8 +27,7 @@ func TestARowsOwnNumberIsNoLeadID(t *testing.T) {
 	}
 }
 
-// What is left of a file that was not written to its end decides nothing: its last row may be about another key, or
-// name another lead, than it did.
+// A list that was cut off decides nothing: its last row may now name another key or another lead.
 func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	const id = "0b1c2d3e-0000-4000-8000-000000000001"
 	refused := func(command, text string) error {
@@ -47,7 +46,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 		for _, begin := range []string{
 			"key,lead_id\nC-1,L-1\nC-20,", "lead_id,key\n" + id + ",C-1", "key,lead_id,external_id\nC-1," + id + ",crm-1", "key,lead_id\nC-1,exist",
 		} {
-			whole := "" // of the last row
+			whole := "" // what the last row ends with
 			if strings.HasSuffix(begin, ",") {
 				whole = id
 			}
@@ -82,8 +81,8 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	}
 }
 
-// What a person says of all sends in doubt is about those that stood there when the question was asked.
-func TestNoneMadeIsOfTheQuestion(t *testing.T) {
+// --none-created decides about the sends that were in doubt when the person was asked, not about later ones.
+func TestNoneMadeDecidesOnlyWhatThePersonWasAsked(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 	send := func(run string, at time.Time) {

@@ -28,10 +28,10 @@ func TestWordsOfACommand(t *testing.T) {
 	}
 }
 
-// faults 110, 112: what the command writes stands in no message.
+// faults 110, 112: no message repeats what the command wrote.
 func TestSecretOfACommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("these commands are not to be had on Windows")
+		t.Skip("Windows has no such commands")
 	}
 	for command, want := range map[string]string{
 		"echo s3cret":                       "s3cret",

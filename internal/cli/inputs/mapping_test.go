@@ -49,7 +49,7 @@ func TestTablesBesideTheMapping(t *testing.T) {
 		switch {
 		case err == nil && tt.want == "":
 		case err == nil:
-			t.Errorf("%s was taken", tt.name)
+			t.Errorf("%s was accepted", tt.name)
 		case tt.want == "":
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		default:

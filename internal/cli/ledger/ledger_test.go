@@ -9,9 +9,9 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What is meant as a server's address and is none, or as no checkpoint, must not become the name of a new file: every
-// lead would be made again. faults 18, 128
-func TestNamesOfNoFile(t *testing.T) {
+// A misspelt address of a server, or a word for "no checkpoint", must not become the name of a new file: every lead
+// would be made again. faults 18, 128
+func TestRefuseName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{
 		"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Who closes the window does so once, and the system waits 5 s.
+// Closing the window sends one signal. Windows then waits 5 s before it ends the process.
 func TestAClosedWindowEndsARunInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 1)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A crash of the runtime, which nothing catches, ends by SIGABRT: its exit code is that of a usage error. fault 153
-func TestCrashApart(t *testing.T) {
+// A crash that no recover catches ends by SIGABRT: Go's own exit code 2 would mean a usage error. fault 153
+func TestRuntimeCrashEndsBySIGABRT(t *testing.T) {
 	if os.Getenv("LEADFERRY_TEST_CRASH") != "" {
 		CrashApart()
 		debug.SetMaxStack(1 << 16)
@@ -26,7 +26,7 @@ func TestCrashApart(t *testing.T) {
 }
 
 func deeper(n int) int {
-	if n < 0 { // never: it ends by the stack's limit
+	if n < 0 { // never: the limit of the stack ends it
 		return n
 	}
 	return 1 + deeper(n+1)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The first signal interrupts; others within a moment are the same one; the next one after it ends the context. fault 5
+// The first signal interrupts. Others within a moment count as the same one. One after it ends the context. fault 5
 func TestSignalsWithinAMomentAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 4)
@@ -38,9 +38,9 @@ func TestSignalsWithinAMomentAreOne(t *testing.T) {
 	})
 }
 
-// A command that waits for what does not come is left at the first signal; one that has
-// begun ends itself, and is left a second after the second signal. fault 135
-func TestCommandsThatDoNotEnd(t *testing.T) {
+// A command that only waits is left at the first signal. One that has begun may end by
+// itself, and is left a second after the second signal. fault 135
+func TestWhenASignalLeavesACommand(t *testing.T) {
 	errEnded := errors.New("it ended by itself")
 	for _, test := range []struct {
 		name    string
@@ -58,7 +58,7 @@ func TestCommandsThatDoNotEnd(t *testing.T) {
 				ctx, interrupt := Watch(signals)
 				var h Hold
 				if test.held && !h.Take() {
-					t.Fatal("nothing was interrupted yet")
+					t.Fatal("Take failed before any signal")
 				}
 				var last time.Time
 				go func() {
@@ -80,7 +80,7 @@ func TestCommandsThatDoNotEnd(t *testing.T) {
 					t.Errorf("%v after %v", err, took)
 				}
 				if h.Take() {
-					t.Error("what has not begun may begin")
+					t.Error("Take succeeds after a signal")
 				}
 				time.Sleep(2 * time.Hour) // the watch ends
 				if test.signals == 1 && test.ends == 0 {

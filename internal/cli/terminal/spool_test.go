@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is told is what was written: in a file, and without a place for one. No file stays.
+// FlushTo returns what was written, also if no temporary file can be made. No file stays.
 func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	for name, temp := range map[string]string{"a file": dir, "no file": filepath.Join(dir, "none")} {
