@@ -192,18 +192,20 @@ func TestSecondTargetNeedsConsentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(20)
-	eu := newWorld(t, sandbox.Options{})
-	other := append(importFour, "--base-url", "http://"+eu.address(), "--leads-url", "http://"+eu.address(), "--trunk-id", "the-trunk-of-eu")
+	w.write("eu.yaml", "trunk: trunk-of-eu\norganizations: ["+sandbox.Organizations()[0].ID+", "+sandbox.Organizations()[1].ID+", "+sandbox.Organizations()[2].ID+"]\n")
+	brand, err := sandbox.LoadDirectory(filepath.Join(w.dir, "eu.yaml"))
+	must.Do(t, err)
+	eu := newWorld(t, sandbox.Options{Directory: brand})
+	other := append(importFour, "--base-url", "http://"+eu.address(), "--leads-url", "http://"+eu.address(), "--trunk-id", "trunk-of-eu")
 	w.must(0, append(importFour, "--limit", "10")...)
 	answer := id(t, w.must(4, append(slices.Clip(other), "--limit", "10")...), "--new-checkpoint")
-	w.run(append(slices.Clip(other), "--limit", "10", answer)...)
+	w.must(0, append(slices.Clip(other), "--limit", "10", answer)...)
 	for range 2 {
 		w.must(0, importFour...)
-		if code, said := w.run(other...); code == 4 {
-			t.Fatal(said)
-		}
+		w.must(0, other...)
 	}
 	w.holds(20)
+	eu.holds(20)
 }
 
 // Runs work if only the checkpoint on a volume and the run's folder can be written, and if a state directory follows a
