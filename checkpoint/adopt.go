@@ -359,7 +359,8 @@ func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills
 			continue
 		}
 		is := func(a Ancestor) bool { return a.ID == w.Ledger && a.Commits >= w.Commits }
-		younger := slices.ContainsFunc(all, func(o Witness) bool { return slices.ContainsFunc(o.Ancestors, is) })
+		heir := func(o Witness) bool { return o.knows() && slices.ContainsFunc(o.Ancestors, is) }
+		younger := slices.ContainsFunc(all, heir)
 		if !younger { // else the younger ledger has these leads, too
 			named -= w.Leads
 		}

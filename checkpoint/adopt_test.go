@@ -146,6 +146,8 @@ func TestAdoptingFewerLeadsThanWitnessesKnowIsIncomplete(t *testing.T) {
 	lacks.Lacks, freed.Freed = true, 1
 	younger := of(2, false, here)
 	younger.Ledger, younger.Ancestors = "younger", []checkpoint.Ancestor{{ID: "lost", Commits: 4}}
+	empty := younger
+	empty.Leads, empty.Lacks = 0, true
 	for name, test := range map[string]struct {
 		before     []string
 		from       []checkpoint.Witness
@@ -153,17 +155,18 @@ func TestAdoptingFewerLeadsThanWitnessesKnowIsIncomplete(t *testing.T) {
 		incomplete bool
 		asked      bool
 	}{
-		"as many":              {witness: of(2, false, here)},
-		"more":                 {witness: of(3, false, here), incomplete: true},
-		"its run did not end":  {witness: of(1, true, here), incomplete: true},
-		"it lacked leads":      {witness: lacks, incomplete: true},
-		"freed, an export":     {witness: freed},
-		"by hand":              {witness: of(2, false, here), incomplete: true},
-		"a younger one has it": {from: []checkpoint.Witness{of(2, false, here)}, witness: younger},
-		"freed, results":       {from: []checkpoint.Witness{of(0, false, there)}, witness: freed, incomplete: true},
-		"another trunk":        {witness: of(3, true, there)},
-		"it knew some before":  {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(3, false, here), incomplete: true},
-		"as many as it lists":  {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here)},
+		"as many":                {witness: of(2, false, here)},
+		"more":                   {witness: of(3, false, here), incomplete: true},
+		"its run did not end":    {witness: of(1, true, here), incomplete: true},
+		"it lacked leads":        {witness: lacks, incomplete: true},
+		"freed, an export":       {witness: freed},
+		"by hand":                {witness: of(2, false, here), incomplete: true},
+		"a younger one has it":   {from: []checkpoint.Witness{of(2, false, here)}, witness: younger},
+		"a younger one is empty": {from: []checkpoint.Witness{of(3, true, here)}, witness: empty, incomplete: true},
+		"freed, results":         {from: []checkpoint.Witness{of(0, false, there)}, witness: freed, incomplete: true},
+		"another trunk":          {witness: of(3, true, there)},
+		"it knew some before":    {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(3, false, here), incomplete: true},
+		"as many as it lists":    {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here)},
 		"what it knew itself": {
 			before: []string{"a", "b"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here), incomplete: true,
 		},

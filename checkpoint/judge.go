@@ -214,8 +214,8 @@ func (h *hearing) otherTarget(all []Witness, k *Kind) (found *Finding) {
 	return found
 }
 
-// rekeyed finds that leads of files of a kind were taken over from a ledger that made them with another key. If this
-// ledger has made leads of such files itself, [NewShapes] has compared their keys.
+// rekeyed finds that leads of files of a kind were taken over from a ledger that made them with another key. It does
+// not compare keys of leads that this ledger made itself: [NewShapes] does.
 func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
@@ -225,8 +225,8 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 		}
 		for _, other := range w.Kinds {
 			switch {
-			case !k.isAkin(&other):
-			case isOwn, k.sameKey(&other):
+			case !k.isAkin(&other), isOwn && !k.sameKey(&other): // a run notes its kinds even if it makes no lead
+			case k.sameKey(&other):
 				return nil
 			default:
 				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their "+
