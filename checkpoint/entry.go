@@ -44,9 +44,9 @@ type Digest [16]byte
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
-// line in codec.go and a higher [Format]. It may also need a line where entries are filled or changed: entryOf and
-// doubtOf (package importer), keepDoubt, marked, completed, Decision.Outcome and findSend. PostgreSQL has columns
-// (rows.go, schema.sql), and exports have exportLine and listed.entry (package checkpointcmd).
+// line in codec.go and a higher [Format]. It may also need a line where entries are filled or changed: entryOf,
+// doubtOf, create, linked and takeConfirmed (package importer), keepDoubt, marked, completed, Decision.Outcome and
+// findSend. PostgreSQL has columns (rows.go, schema.sql); exports have exportLine and listed.entry (checkpointcmd).
 type Entry struct {
 	Key          string
 	State        State

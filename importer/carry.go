@@ -55,7 +55,7 @@ func (e *engine) carry(j *job) (whole bool) {
 	}
 	j.sayOrganization()
 	if end := e.breaker.Over(); end != nil {
-		e.halt(end)
+		e.stop(end)
 	}
 	return whole
 }
@@ -252,7 +252,7 @@ func createBody(rec *mapping.Record) []byte {
 // stopping halts the run if err is a *Stop, and then returns delivery.ErrStopping. It returns other errors unchanged.
 func (e *engine) stopping(err error) error {
 	if stop, stops := errors.AsType[*Stop](err); stops {
-		e.halt(stop)
+		e.stop(stop)
 		return delivery.ErrStopping
 	}
 	return err
@@ -260,13 +260,10 @@ func (e *engine) stopping(err error) error {
 
 // createFailed ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
 func (e *engine) createFailed(j *job, err error) {
-	ae, answered := errors.AsType[*leadapi.Error](err)
+	ae, _ := errors.AsType[*leadapi.Error](err) // not nil, unless the run stops
 	switch {
 	case errors.Is(err, delivery.ErrStopping): // nothing was sent, or it was not applied
 		e.withdraw(j, Pending)
-	case !answered: // it was not sent
-		j.text = err.Error()
-		e.withdraw(j, Failed)
 	// not applied, and not the row's fault: the next run sends it again
 	case e.breaker.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
@@ -337,14 +334,15 @@ func (e *engine) ledgerRefused(j *job, err error) {
 	}
 }
 
-// commitFailed ends a row whose claim or outcome the checkpoint did not store. Its outcome stays: in doubt if its claim
-// is stored. A refusal concerns only this row; any other error ends the run.
+// commitFailed ends a row whose claim or outcome the checkpoint did not store. The outcome stays pending, or in doubt if
+// the claim is stored; it is failed if a refusal stopped the row before its request. A refusal concerns only this row.
+// Any other error ends the run.
 func (e *engine) commitFailed(j *job, err error) {
 	j.asStored()
 	switch refused := checkpoint.IsRefusal(err); {
 	case !refused:
 		j.text = "the checkpoint could not be written"
-		e.halt(ledgerFailed(err))
+		e.stop(ledgerFailed(err))
 	case j.attempts == 0:
 		j.outcome, j.text = Failed, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:

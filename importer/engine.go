@@ -18,7 +18,7 @@ import (
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others begin or join the lane of their lead. One lock guards
-// decisions, lanes and collector; nobody holds it while waiting for the checkpoint or the service.
+// decisions, lanes and collector. Nobody holds it while waiting for the checkpoint or the service; a slow disk may hold it.
 type engine struct {
 	*run
 	phases
@@ -87,7 +87,7 @@ func (e *engine) dispatch(batches <-chan *batch) {
 		e.lanes.late = append(e.lanes.late, e.drift.drawn...)
 	}
 	if e.takeLate(); end != nil {
-		e.stop(inputEnded(end))
+		e.stopLocked(inputEnded(end))
 	}
 }
 
@@ -139,9 +139,9 @@ func (e *engine) lookUp(items ...*item) bool {
 	}
 	if err := e.find(queries); err != nil {
 		if !errors.Is(err, context.Canceled) {
-			e.stop(ledgerFailed(err))
+			e.stopLocked(ledgerFailed(err))
 		} else if e.stopped == nil {
-			e.stop(interrupted())
+			e.stopLocked(interrupted())
 		}
 		return false
 	}
@@ -216,7 +216,7 @@ func (e *engine) takeFirst(it *item, names []leadName) bool {
 // mayBegin reports whether a row may be sent now. It may end the run.
 func (e *engine) mayBegin(a Action) bool {
 	may, why := e.limiter.mayBegin(a, e.lanes.underWay)
-	e.stop(why)
+	e.stopLocked(why)
 	return may
 }
 
@@ -229,10 +229,10 @@ func (e *engine) end(it *item, step Step) {
 	case step.Action == Draw:
 		it.ending = step.ending
 		if left := e.drift.draw(it); left != nil {
-			e.stop(e.collect(left, left.ending))
+			e.stopLocked(e.collect(left, left.ending))
 		}
 	default:
-		e.stop(e.collect(it, step.ending))
+		e.stopLocked(e.collect(it, step.ending))
 	}
 }
 
@@ -261,10 +261,10 @@ func (e *engine) endAll() {
 	}
 	close(e.idle)
 	if e.limiter.enough {
-		e.stop(ledgerFailed(checkpoint.ErrEnough))
+		e.stopLocked(ledgerFailed(checkpoint.ErrEnough))
 	}
 	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, for no other reason
-		e.stop(interrupted())
+		e.stopLocked(interrupted())
 	}
 	left := e.lanes.late
 	for _, l := range e.lanes.byName { // a lane may be there under several names
@@ -273,7 +273,7 @@ func (e *engine) endAll() {
 		}
 	}
 	for _, it := range left {
-		e.stop(e.collect(it, notReached))
+		e.stopLocked(e.collect(it, notReached))
 	}
 	// rows that a panic has lost count as pending: the ledger knows whether they were sent
 	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
@@ -305,7 +305,7 @@ func (e *engine) signIn() {
 		func(ctx context.Context, _ bool) error { return e.sender.SignIn(ctx) })
 	e.breaker.MaxWait = e.MaxWait
 	if err = e.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
-		e.halt(delivery.StopFor("sign-in failed: "+err.Error(), ""))
+		e.stop(delivery.StopFor("sign-in failed: "+err.Error(), ""))
 	}
 }
 
@@ -315,7 +315,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 	if d := e.MaxDuration; d > 0 {
 		deadline = time.After(d)
 	}
-	defer context.AfterFunc(e.awaiting, func() { e.halt(interrupted()) })()
+	defer context.AfterFunc(e.awaiting, func() { e.stop(interrupted()) })()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for interrupt := e.Interrupt; ; {
@@ -324,7 +324,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 			return
 		case <-interrupt:
 			interrupt = nil
-			e.halt(interrupted())
+			e.stop(interrupted())
 		case <-deadline: // takes no more rows but links leads that were made; does nothing if no row waits
 			e.mu.Lock()
 			if e.stopped == nil && !(e.allRead && e.lanes.waiting+len(e.lanes.late) == 0) {
@@ -345,15 +345,15 @@ func (e *engine) watch(ended <-chan struct{}) {
 	}
 }
 
-func (e *engine) halt(why *Stop) {
+func (e *engine) stop(why *Stop) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stop(why)
+	e.stopLocked(why)
 }
 
-// stop ends the run in order, unless why is nil: nothing more is read or sent, and requests in flight get their
-// answers. The first reason stays, unless a later one has a more important exit code.
-func (e *engine) stop(why *Stop) {
+// stopLocked ends the run in order, unless why is nil: nothing more is read or sent, and requests in flight get their
+// answers. The caller holds the lock. The first reason stays, unless a later one has a more important exit code.
+func (e *engine) stopLocked(why *Stop) {
 	if why == nil || e.over {
 		return
 	}
@@ -366,7 +366,7 @@ func (e *engine) stop(why *Stop) {
 func (e *engine) guarded(f func()) bool {
 	err := crash.Call(func() error { f(); return nil })
 	if err != nil {
-		e.halt(crashed(err))
+		e.stop(crashed(err))
 	}
 	return err == nil
 }

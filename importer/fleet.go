@@ -71,7 +71,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 }
 
-// start begins to exchange what the engine has done. The fleet may halt the engine. end ends the exchanges.
+// start begins to exchange what the engine has done. The fleet may stop the engine. end ends the exchanges.
 func (m *member) start(ctx context.Context, e *engine) (end func()) {
 	if m == nil {
 		return func() {}
@@ -86,7 +86,7 @@ func (m *member) start(ctx context.Context, e *engine) (end func()) {
 			work := m.work()
 			e.mu.Unlock()
 			if stop := m.exchange(running, work); stop != nil {
-				e.halt(stop)
+				e.stop(stop)
 				return
 			}
 			select {

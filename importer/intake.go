@@ -200,7 +200,7 @@ func (r *intake) mapRow(it *item) {
 	}
 }
 
-// requestDigest returns the digest of everything that the row sends. It makes it only once.
+// requestDigest returns the digest of what the row sends, without volatile keys. It makes it only once.
 func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
 		it.digest = d.Sum(it.rec.AppendFingerprint(make([]byte, 0, 512)))

@@ -21,7 +21,7 @@ type item struct {
 	binding *mapping.Binding // the mapping for the row's columns; of no use if the row could not be split
 	rec     mapping.Record
 	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
-	digest  checkpoint.Digest          // of everything that the row sends; zero: not made yet
+	digest  checkpoint.Digest          // of what the row sends, see requestDigest; zero: not made yet
 	content []checkpoint.ContentDigest // of each value of the content; nil: not made yet
 	late    bool                       // put off, or drawn for the sample: counted as read already
 	second  bool                       // decided once more, or put off so that others settle it: no third time

@@ -209,7 +209,7 @@ func (e *engine) carried(l *lane) {
 		e.Limits.Standing--
 	}
 	j.remarks[serviceKept] = j.remarks[serviceKept] && j.outcome != Pending
-	e.stop(e.collect(j.item, j.ending))
+	e.stopLocked(e.collect(j.item, j.ending))
 }
 
 // next decides about the rows of a lane until one needs a request. It returns false if the lane has no more rows.
@@ -226,7 +226,7 @@ func (e *engine) next(l *lane) bool {
 			e.end(it, step)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
-			e.stop(e.collect(it, notReached))
+			e.stopLocked(e.collect(it, notReached))
 		default:
 			l.job = e.newJob(it, step)
 			return true

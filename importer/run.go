@@ -272,7 +272,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if r.sender != nil {
 		begins := checkpoint.Witness{Run: r.RunID, Command: r.Command, Started: r.began}
 		if err := r.judged.Begin(ctx, r.ledger, begins, r.Files.Dir); err != nil {
-			e.halt(ledgerFailed(err))
+			e.stop(ledgerFailed(err))
 		}
 	}
 	e.takeAll()

@@ -19,7 +19,7 @@ import (
 	"leadferry/mapping"
 )
 
-// writer takes rows that have ended, writes them and gives their memory back. While the disk is slow, the run waits.
+// writer writes rows that have ended, and gives them back to the intake. While the disk is slow, the run waits.
 type writer struct {
 	r      *run
 	files  *report.Run

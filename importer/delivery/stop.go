@@ -12,7 +12,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// Stop says why a run ends before its input. All outcomes known by then are durable, and the run can be resumed.
+// Stop says why a run ends before its input. The run can be resumed.
 type Stop struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""

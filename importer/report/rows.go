@@ -20,7 +20,8 @@ import (
 )
 
 // Result is one line of the results file: how a row ended. Line is the physical line on which the row starts. Row
-// counts the data rows of its file. Both count from 1. All cells except Own are escaped; location and error are cut.
+// counts the data rows of its file. Both count from 1. Own, and what leadferry reads back (see escapeID), stay as they
+// are; other cells are escaped. Location and error are cut.
 type Result struct {
 	File           string `csv:"file"`
 	Line           string `csv:"line"`
