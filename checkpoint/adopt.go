@@ -349,10 +349,11 @@ func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
 		f, err := h.compare(ctx, &w)
+		isIts := func(o Witness) bool { return o.Ledger == w.Ledger }
 		switch {
 		case err != nil:
 			return "", err
-		case f == nil || h.answered(f) || w.Err != nil && !fills:
+		case f == nil || h.answered(f) && !slices.ContainsFunc(leads.From, isIts) || w.Err != nil && !fills:
 			continue
 		case w.Err != nil:
 			missing = "leads that may be known to " + w.Source + ", which is missing or cannot be read"

@@ -190,6 +190,20 @@ func TestAdoptingFewerLeadsThanWitnessesKnowIsIncomplete(t *testing.T) {
 	}
 }
 
+// A person said that other leads are meant than those of a lost ledger. Results of that ledger take this back.
+func TestAdoptedResultsCountAlsoIfTheirLedgerWasAnswered(t *testing.T) {
+	lost := checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 3, Commits: 4}
+	m, ws := ledger(t, "z"), bookOf(t, lost)
+	lineage := checkpoint.Lineage{Answered: []string{"lost"}}
+	must.Do(t, lineage.Keep(t.Context(), m))
+	leads := leadsOf("a.csv", "a", "b")
+	leads.From = []checkpoint.Witness{lost}
+	adopt(t, m, ws, leads)
+	if i := m.Info(); !i.Incomplete {
+		t.Error("the third lead is not missed")
+	}
+}
+
 // A sync may find a lead under another key than the key that made it. Rows that made a lead win over rows that found
 // it, in any order. Without the row that made it, the ledger is incomplete, so the key cannot make the lead again.
 func TestAdoptPrefersRowsThatMadeALeadToRowsThatFoundIt(t *testing.T) {

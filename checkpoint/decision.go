@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Decision is what a person found out about a key in doubt: the ID of its lead; that a lead Exists; or, with neither,
-// that no lead was made.
+// Decision is what a person found out about a key in doubt: the ID of its lead, that a lead Exists, or (neither) none.
 type Decision struct {
 	Key, LeadID string
 	Exists      bool

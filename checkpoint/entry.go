@@ -135,8 +135,7 @@ func (e *Entry) ConfirmedAt() time.Time {
 	return e.Confirmed
 }
 
-// Moved reports whether others changed the ExternalID on the service. Then ExternalID is their value, and WantLink is
-// the confirmed value or the file's.
+// Moved reports whether others changed the ExternalID: it is their value then, WantLink the confirmed or the file's.
 func (e *Entry) Moved() bool {
 	asked := e.Unsettled != "" && e.AsksLink
 	return e.State == Created && !asked && e.WantLink != "" && e.WantLink != e.ExternalID

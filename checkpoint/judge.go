@@ -65,7 +65,7 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	return v, err
 }
 
-// judge decides whether a lost, old or other ledger is in use. Nothing else in the program decides that.
+// judge decides, by its witnesses, whether a lost, old or other ledger is in use.
 func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Judgement, error) {
 	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
@@ -309,8 +309,7 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 	return err
 }
 
-// judgeAgain refuses what v has not found. It copies nothing into the book: if two runs begin at one moment, both may
-// be refused, and neither has made leads.
+// judgeAgain refuses what v has not found. The book gets nothing: two runs that begin at once may both be refused.
 func (v *Judgement) judgeAgain(ctx context.Context, s Store) (*Judgement, error) {
 	now, err := judge(ctx, s, v.ws, v.makes, v.kinds)
 	if err == nil && !v.Covers(now) {

@@ -258,8 +258,6 @@ func (e *Entry) actsSince(old *Entry) (act Act) {
 	switch e.State {
 	case Rejected:
 		return Refused
-	case InDoubt:
-		return Doubted
 	case NotMade:
 		return 0
 	}

@@ -71,7 +71,13 @@ func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]b
 		if err != nil {
 			return nil, err
 		}
-		fresh[i] = !known
+		fresh[i] = !known && !(shapes[i].Rejects && len(kin) > 0) // rejects prove no format
+		own := s.Digests().noted(&shapes[i])
+		for _, other := range shapes[:i] { // files of one command
+			if k := s.Digests().noted(&other); !known && !other.Rejects && k.Key != own.Key && own.isAkin(&k) {
+				kin = append(kin, k)
+			}
+		}
 		if err := shapes[i].refuse(kin); err != nil {
 			kind := KindOf(&shapes[i])
 			refused, ids = append(refused, err), append(ids, kind.ID())
@@ -111,7 +117,7 @@ func (s *Shape) refuse(kin []Kind) error {
 	}
 	return fmt.Errorf("%s: a file with nearly these columns was imported with %s. The mapping now says %s: every row "+
 		"would make a new lead\n"+
-		"hint: restore key, namespace and source of the mapping", s.Path, keyOf(other.Key, other.Namespace),
+		"hint: restore key, namespace and source of the mapping, and the file's format", s.Path, keyOf(other.Key, other.Namespace),
 		keyOf(s.Key, s.Namespace))
 }
 

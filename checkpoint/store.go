@@ -1,6 +1,6 @@
 // Package checkpoint is the durable ledger of rows: which leads exist, which rows were refused, and which creates were
 // about to be sent. A row is claimed before its create is sent, and settled after the answer. A claim is stored as an
-// intent, an outcome as an entry.
+// intent, which stays if the row is in doubt; other outcomes are stored as an entry.
 //
 // The package contains the rules of the ledger, the [Store] interface, and the [Ledger], which gathers the changes of
 // many rows into commits. Package bolt implements Store in a file, package postgres in a database.
@@ -17,8 +17,7 @@
 //   - Of the cells of a row, only key, ExternalID, status, organization and locator are stored. Everything else is
 //     stored as keyed digests. Forget leaves only keyed hashes of a key and of its fold.
 //
-// The key of the digests is stored beside them. With it anyone can try values against the digests, so they are
-// pseudonymous personal data.
+// The key of the digests is stored beside them: whoever has it can try values. They are pseudonymous personal data.
 //
 // Each run leaves a [Witness] in its folder and in the user's book of ledgers. [Judge] compares a ledger with its
 // witnesses. It refuses a ledger that was rolled back, restored from an older copy, or replaced by another one. A
@@ -64,8 +63,7 @@ type Store interface {
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
 	// Progress returns this process's last commit and [Info.Counted] (on a server: of the last Info). It reads nothing.
 	Progress() (commits uint64, leads, freed int)
-	// Attest makes t note each commit. Close ends t before it releases the lock. If Drop removes the checkpoint, it
-	// withdraws t.
+	// Attest makes t note each commit. Close ends t before it releases the lock. Drop of a checkpoint withdraws t.
 	Attest(t *Testimony)
 
 	// Guard returns nil if the create that was claimed under a key may be sent now. Call it before each attempt. It may

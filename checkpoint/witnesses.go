@@ -181,10 +181,11 @@ func (ws *Witnesses) Lock() (unlock func(), err error) {
 
 // Testimony is the witness of a run that is under way. Its methods are safe for concurrent use, and do nothing on nil.
 type Testimony struct {
-	mu    sync.Mutex
-	note  Witness
-	files []*noteFile
-	ended bool
+	mu      sync.Mutex
+	note    Witness
+	files   []*noteFile
+	ended   bool
+	covered []string // files in the book that End removes
 }
 
 type noteFile struct {
@@ -215,8 +216,8 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		w.Folder = whole
 	}
 	var bad []error
-	ended := ws.inherit(&w)
-	t := &Testimony{note: w}
+	covered := ws.inherit(&w)
+	t := &Testimony{note: w, covered: covered}
 	if ws.Book != "" {
 		name := w.Ledger
 		if IsAddress(w.Place) {
@@ -224,11 +225,6 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		}
 		path := filepath.Join(ws.Book, name+".json")
 		err := errors.Join(disk.MakeFolders(ws.Book), t.begin(path))
-		for _, old := range ended {
-			if err == nil && old != path {
-				_ = os.Remove(old)
-			}
-		}
 		bad = append(bad, err)
 	}
 	if folder != "" {
@@ -259,7 +255,7 @@ func runFileIn(folder, ledger string) string {
 }
 
 // inherit adds to a new witness the kinds that the book has of its ledger. It returns the book's files of earlier
-// workers that ended in order: they can be removed once the new one is written.
+// workers that ended in order: the new one covers them once it has ended, too.
 func (ws *Witnesses) inherit(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
 		if one.Ledger != w.Ledger || one.Err != nil {
@@ -332,6 +328,11 @@ func (t *Testimony) End(left string) (err error) {
 		t.note.Open, t.note.Left, t.note.Page = false, left, ""
 		for _, one := range t.files {
 			err = errors.Join(err, t.write(one), one.f.Close())
+		}
+		for _, old := range t.covered {
+			if w, found := readWitness(old); err == nil && found && !w.Open && w.Run != t.note.Run {
+				_ = os.Remove(old)
+			}
 		}
 	})
 	return err

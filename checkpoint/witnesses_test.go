@@ -191,11 +191,17 @@ func TestBookDropsWitnessesThatALaterWorkerCovers(t *testing.T) {
 			t.Errorf("%d kinds", len(w.Kinds))
 		}
 	}
-	if slices.Sort(runs); !slices.Equal(runs, []string{"killed", "last", "other"}) {
+	if slices.Sort(runs); !slices.Equal(runs, []string{"ended", "killed", "last", "other"}) {
 		t.Errorf("%q", runs)
 	}
 	end(killed)
+	withdrawn := begin(t, ws, m, checkpoint.Witness{}, "") // of a command that was refused
+	withdrawn.Withdraw()
 	end(last)
+	runs = checkpoint.Map(ws.All(), func(w checkpoint.Witness) string { return w.Run })
+	if slices.Sort(runs); !slices.Equal(runs, []string{"killed", "last", "other"}) {
+		t.Errorf("%q", runs)
+	}
 }
 
 // If several runs begin on new ledgers at once, one passes. The others see its witness and are refused.

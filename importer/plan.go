@@ -160,7 +160,7 @@ func (p *planner) forSync(it *item) Step {
 	missing := step.outcome == Unmatched && it.by == checkpoint.NoMatch
 	switch {
 	case !cannot, step.outcome == Unmatched && it.rec.LeadID != "": // the row itself names its lead
-		if step = p.planUpdate(it, nil); step.Action == Nothing && it.entry.LeadID == "" {
+		if step = p.planUpdate(it, nil); step.Action == Nothing && step.outcome == Unchanged && it.entry.LeadID == "" {
 			step = ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
 		}
 	case missing && p.o.Missing == MissingCreate:

@@ -212,7 +212,7 @@ func (m *Mapping) KeyIn(format, encoding string) string {
 		return strings.Join(settings, "; ")
 	}
 	settings.Add(m.Source.NoHeader, "columns %s", strings.ReplaceAll(strings.Join(m.Source.Columns, ", "), "{", "("))
-	settings.Add(format == "xlsx" || format == "jsonl", "format %s", format) // 2026-01-05 in a workbook is 1/5/2026 in CSV
+	settings.Add(format == "xlsx" || format == "jsonl", "format %s", format) // dates differ
 	settings.Add(encoding != "" && !strings.HasPrefix(encoding, "utf-"), "encoding %s", encoding)
 	settings.Add(m.Source.NoQuotes, "quote none")
 	settings.Add(m.Source.Backslash, "escape backslash")

@@ -253,8 +253,7 @@ func (d *Store) fail(err error) error {
 	return d.failed()
 }
 
-// guard runs f on bbolt's mapped file. If f panics, because a page is invalid or lies behind the end of the file, guard
-// returns ErrDamaged.
+// guard runs f on bbolt's mapped file. It returns ErrDamaged if f panics: a page is invalid or behind the file's end.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -112,7 +112,7 @@ func (s *Store) beat() {
 	}
 }
 
-// showLife makes no numbered commit. Otherwise a ledger would seem to go on after a copy that takes minutes to read.
+// showLife makes no numbered commit: a number would say that the ledger has changed since its copy began.
 func (s *Store) showLife() error {
 	return s.read(context.Background(), func() error {
 		_, err := s.conn.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)

@@ -160,7 +160,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
-	if err := s.Explain(inTurn(s.prepare, s.findLedger, s.join, s.readInfo)); err != nil {
+	if err := s.Explain(inTurn(s.prepare, s.findLedger, s.readInfo, s.join)); err != nil {
 		if s.worker != 0 {
 			_ = s.end()
 		}

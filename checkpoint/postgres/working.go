@@ -106,8 +106,7 @@ func (w *working) Owner(lead, key string) (string, error) {
 	return w.owners[lead], nil
 }
 
-// Linked returns other keys that have or want an ExternalID. If w is not locked, it knows only the rows of this commit:
-// the server checks the others.
+// Linked returns other keys that have or want an ExternalID; if w is not locked, only those of this commit's rows.
 func (w *working) Linked(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {

@@ -162,8 +162,7 @@ func (f *File) Columns() []string {
 	return names
 }
 
-// Lacks returns those of the names that all first objects of a JSON file lack. It returns nil for other files, and for
-// standard input, which may be slow.
+// Lacks returns those of the names that all first objects of a JSON file lack; nil for other files and standard input.
 func (f *File) Lacks(names []string) []string {
 	if !f.Header().Open || f.info.Path == "-" || len(f.Columns()) == 0 { // Columns fills f.ahead
 		return nil

@@ -40,7 +40,7 @@ var refusals = []struct {
 	{[]string{
 		"<?xml", "<?mso", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "\x28\xB5\x2F\xFD",
 		"7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07", "PK\x05\x06", `{\rtf`, "\x89PNG\r\n", "\xFF\xD8\xFF", "\x7FELF",
-		"MZ\x90\x00", "SQLite format 3\x00", "PAR1\x15", "\xFF\xFE\x00\x00", "\x00\x00\xFE\xFF", // the last two are UTF-32
+		"MZ\x90\x00", "SQLite format 3\x00", "PAR1\x15", "\xFF\xFE\x00\x00", "\x00\x00\xFE\xFF", // UTF-32, too
 	}, "is not in a format that is read here", readable},
 }
 

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Allow lets about 1 MiB more garbage gather for each request that may be in flight. 0: nothing is sent.
+// Allow lets about 1 MiB more garbage gather for each request that may be in flight, up to 100. 0: nothing is sent.
 func Allow(inFlight int) {
 	percent := 100 + 3*min(inFlight, 100)
 	if inFlight == 0 {

@@ -1,7 +1,7 @@
 // Package rowkey defines the key of a row: its form with a namespace, the characters at its ends that do not count, and
 // its fold. Keys that a person, a spreadsheet or another program would confuse have the same fold. mapping makes keys
-// with it, the importer orders rows with it, and the checkpoint finds look-alikes. All of it is pure and must never
-// change, because checkpoints hold keys and folds.
+// with it, the importer orders rows with it, and the checkpoint finds look-alikes. All of it is pure. A change needs a
+// higher checkpoint.Format, because checkpoints hold keys and folds.
 package rowkey
 
 import (
@@ -109,9 +109,11 @@ func plain(s string) string {
 	if text, found := strings.CutPrefix(s, "+"); found && strings.Trim(text, digits+`'="{}+.,`) == "" {
 		s = text
 	}
-	if at := strings.LastIndexAny(s, ".,"); at > 0 && strings.Trim(s[at+1:], "0") == "" && len(s)-at != 4 &&
-		len(s)-at > 1 && (isDigits(s[:at]) || grouped().MatchString(s[:at])) { // .000 may be thousands
-		s = s[:at]
+	if at := strings.LastIndexAny(s, ".,"); at > 0 && len(s)-at > 1 && strings.Trim(s[at+1:], "0") == "" {
+		mayBeThousands := len(s)-at == 4 && at <= 3 // 1.000
+		if !mayBeThousands && isDigits(s[:at]) || len(s)-at != 4 && grouped().MatchString(s[:at]) {
+			s = s[:at]
+		}
 	}
 	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && !isDigits(s) && grouped().MatchString(s) {
 		return ungrouped.Replace(s)

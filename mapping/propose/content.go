@@ -80,7 +80,7 @@ func (c *column) badEmails() string {
 }
 
 // phoneStep returns the step that makes international numbers of all cells of the column, or "". The step takes the
-// country in another column, else the country of most numbers with +, unless the column names several countries.
+// country in another column, else, if that names one country at most, the country of most numbers with +.
 func (d *draft) phoneStep(c *column) string {
 	fits := func(countries []string) bool {
 		for i, cell := range c.cells {

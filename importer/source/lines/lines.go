@@ -1,5 +1,4 @@
-// Package lines decodes a file to UTF-8 and shows its text from the start of the current record on, line by line. It
-// finds bytes that are not text.
+// Package lines decodes a file to UTF-8, shows its text from the current record on, and finds bytes that are not text.
 //
 // The readers of text, delimited and jsonrows, use it. Promises: memory does not grow with the file, no encoding is
 // guessed, and bytes that are not valid in the file's encoding never look like text.

@@ -49,7 +49,7 @@ type Columns struct {
 	Nameless int   // how many columns with blank names follow at the end
 	Whole    bool  // all columns are the rows' own
 
-	names  []string       // of all columns
+	names  []string       // of all columns, in the order of the last header
 	notes  map[string]int // indexes of the columns that a rejects file adds, by name without Reserved
 	null   []string       // texts of cells that count as empty
 	footer *regexp.Regexp
@@ -105,7 +105,7 @@ func checkNames(names []string, line int) error {
 }
 
 // Judge returns why a record with these cells is not a usable row, or nil. It notes on r what else the cells show.
-// misfit is the problem with the number of cells, or nil.
+// A repeated header sets the order of the next rows. misfit is the problem with the number of cells, or nil.
 func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
 	r.Ends = c.footer != nil && c.beginsFooter(fields)
 	if r.Repeats = c.takeHeader(fields); r.Repeats {
@@ -208,7 +208,10 @@ func (c *Columns) takeHeader(fields []string) bool {
 	}
 	row, to, names := Trimmed(fields[:c.Width]), make([]int, c.Width), make([]string, c.Width)
 	for i, name := range c.names {
-		at := slices.IndexFunc(row, func(cell string) bool { return equal(name, cell) })
+		at := slices.Index(row, name)
+		if at < 0 {
+			at = slices.IndexFunc(row, func(cell string) bool { return equal(name, cell) })
+		}
 		if at < 0 {
 			return false
 		}

@@ -22,8 +22,7 @@ const (
 
 const hint = "a table is a file in CSV, in UTF-8, or an Excel workbook (.xlsx), beside the mapping file"
 
-// Read reads a table. For each row it calls add with the line and the cells of the two columns: the word and its value.
-// It stops at the first mistake.
+// Read reads a table, and calls add with the line, the word and the value of each row. It stops at the first mistake.
 func Read(file string, columns [2]string, add func(line int, key, value string)) (sha256 string, _ mapping.Errors) {
 	fail := func(line int, text, do string) (string, mapping.Errors) {
 		return "", mapping.Errors{{File: file, Line: line, Text: text, Hint: do}}

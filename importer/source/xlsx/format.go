@@ -249,8 +249,7 @@ func exact(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// exactLimit is the first whole number with more digits than Excel keeps. Lost digits after the point do not matter: no
-// phone number and no identifier has any.
+// exactLimit is the first whole number with more digits than Excel keeps. No phone number or identifier has decimals.
 const exactLimit = 1e15
 
 // fill writes a whole number into the places of a section, from the last to the first, which takes all digits left.

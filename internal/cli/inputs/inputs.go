@@ -120,12 +120,12 @@ var letter = spelling.Form(`\pL`)
 
 // matches returns the files that match a pattern. Brackets are first taken as part of a name.
 func matches(pattern string) ([]string, error) {
-	folder, name := filepath.Split(pattern)
-	if runtime.GOOS == "windows" && !strings.Contains(name, "[") { // names have no case there
+	folder, name := filepath.Split(strings.ReplaceAll(pattern, "[", "[[]"))
+	if runtime.GOOS == "windows" { // names have no case there
 		anyCase := func(s string) string { return "[" + strings.ToLower(s) + strings.ToUpper(s) + "]" }
-		pattern = folder + letter().ReplaceAllStringFunc(name, anyCase)
+		name = letter().ReplaceAllStringFunc(name, anyCase)
 	}
-	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
+	found, err := filepath.Glob(folder + name)
 	if len(found) == 0 {
 		found, err = filepath.Glob(pattern)
 	}

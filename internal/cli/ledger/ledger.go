@@ -159,7 +159,7 @@ func Default(t checkpoint.Target) (string, error) {
 	dir, err := machine.StateDir()
 	if err != nil {
 		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err),
-			"set HOME (on Windows, LOCALAPPDATA), so that the checkpoint of earlier runs is found, or name it with --checkpoint")
+			"set HOME (on Windows, LOCALAPPDATA), so that earlier checkpoints are found, or give --checkpoint")
 	}
 	if t == connection.SandboxTarget {
 		return filepath.Join(dir, "sandbox.db"), nil
