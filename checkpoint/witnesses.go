@@ -216,16 +216,17 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		w.Folder = whole
 	}
 	var bad []error
-	covered := ws.inherit(&w)
-	t := &Testimony{note: w, covered: covered}
+	t := &Testimony{covered: ws.inherit(&w)}
+	t.note = w
 	if ws.Book != "" {
 		name := w.Ledger
 		if IsAddress(w.Place) {
 			name += "-" + w.Run
 		}
 		path := filepath.Join(ws.Book, name+".json")
-		err := errors.Join(disk.MakeFolders(ws.Book), t.begin(path))
-		bad = append(bad, err)
+		if bad = append(bad, errors.Join(disk.MakeFolders(ws.Book), t.begin(path))); bad[0] != nil {
+			t.covered = nil
+		}
 	}
 	if folder != "" {
 		bad = append(bad, t.begin(runFileIn(folder, w.Ledger)))
@@ -254,8 +255,7 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// inherit adds to a new witness the kinds that the book has of its ledger. It returns the book's files of earlier
-// workers that ended in order: the new one covers them once it has ended, too.
+// inherit adds to a new witness the book's kinds of its ledger. It returns the files of earlier workers that ended.
 func (ws *Witnesses) inherit(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
 		if one.Ledger != w.Ledger || one.Err != nil {

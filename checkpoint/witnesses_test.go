@@ -195,6 +195,10 @@ func TestBookDropsWitnessesThatALaterWorkerCovers(t *testing.T) {
 		t.Errorf("%q", runs)
 	}
 	end(killed)
+	blocked := filepath.Join(ws.Book, m.Info().ID+"-blocked.json", "x") // its witness cannot be written
+	must.Do(t, os.MkdirAll(blocked, 0o700))
+	end(begin(t, ws, m, checkpoint.Witness{Run: "blocked"}, ""))
+	must.Do(t, os.RemoveAll(filepath.Dir(blocked)))
 	withdrawn := begin(t, ws, m, checkpoint.Witness{}, "") // of a command that was refused
 	withdrawn.Withdraw()
 	end(last)
