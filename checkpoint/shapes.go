@@ -63,7 +63,7 @@ func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
 // NewShapes reports for each shape whether the ledger has made no leads of such files yet. A file with nearly the
 // columns of an earlier import but another key is refused: each row would make another lead. The error has the answer.
 func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]bool, error) {
-	fresh := make([]bool, len(shapes))
+	fresh, kinds := make([]bool, len(shapes)), Map(shapes, func(of Shape) Kind { return s.Digests().noted(&of) })
 	var refused []error
 	var ids []string // of the refused shapes
 	for i := range shapes {
@@ -72,10 +72,10 @@ func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]b
 			return nil, err
 		}
 		fresh[i] = !known && !(shapes[i].Rejects && len(kin) > 0) // rejects prove no format
-		own := s.Digests().noted(&shapes[i])
-		for _, other := range shapes[:i] { // files of one command
-			if k := s.Digests().noted(&other); !known && !other.Rejects && k.Key != own.Key && own.isAkin(&k) {
-				kin = append(kin, k)
+		for j := range shapes[:i] {                               // files of one command
+			k := &kinds[j]
+			if !known && !shapes[j].Rejects && k.Key != kinds[i].Key && k.isAkin(&kinds[i]) {
+				kin = append(kin, *k)
 			}
 		}
 		if err := shapes[i].refuse(kin); err != nil {
@@ -117,8 +117,8 @@ func (s *Shape) refuse(kin []Kind) error {
 	}
 	return fmt.Errorf("%s: a file with nearly these columns was imported with %s. The mapping now says %s: every row "+
 		"would make a new lead\n"+
-		"hint: restore key, namespace and source of the mapping, and the file's format", s.Path, keyOf(other.Key, other.Namespace),
-		keyOf(s.Key, s.Namespace))
+		"hint: restore key, namespace and source of the mapping, and the file's format", s.Path,
+		keyOf(other.Key, other.Namespace), keyOf(s.Key, s.Namespace))
 }
 
 func keyOf(key, namespace string) string {

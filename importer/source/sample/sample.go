@@ -252,12 +252,11 @@ func (s *sample) trackFooter(row *source.Row) {
 	case !bad && !totals && (!s.totals || filled*4 > len(s.Columns)):
 		s.footer, s.totals, s.leads = "", false, len(s.Rows)
 	case s.footer == "":
-		first = strings.ToValidUTF8(first[:min(len(first), maxSampleCell)], "")
 		words := strings.FieldsFunc(strings.Join(cells, " "), func(r rune) bool { return !unicode.IsLetter(r) })
-		switch s.footer = `^"?` + regexp.QuoteMeta(cmp.Or(word, first)); {
-		case len(words) > 50, len(words) > len(strings.Fields(word)) && noName().MatchString(word):
-			s.footer += `(?:\PL|$)`
-		case word != "": // the whole row: a lead's name may begin with one word, like Summers or Total Energies
+		switch s.footer = `^"?` + regexp.QuoteMeta(strings.ToValidUTF8(first[:min(len(first), 100)], "")); {
+		case len(words) > len(strings.Fields(word)) && noName().MatchString(word):
+			s.footer = `^"?` + regexp.QuoteMeta(word) + `(?:\PL|$)`
+		case word != "" && len(words) <= 50: // the whole row: a lead's name may begin with one word, like Summers or Total Energies
 			s.footer = `^"?` + strings.Join(words, `\PL+`) + `\PL*$`
 		}
 	}
