@@ -146,15 +146,11 @@ func (r *intake) mapBatch(b *batch) {
 	err := crash.Call(func() error {
 		for _, under = range b.items {
 			r.mapRow(under)
-			rec := &under.rec
-			if under.faults != nil || rec.Skip {
-				rec = nil
-			}
-			if !r.options.Mapping.InShard(r.options.Shard, rec, under.input+under.row.Number) {
+			if !r.options.Shard.Has(&under.rec, under.place()) {
 				others = append(others, under)
 				continue
 			}
-			if rec != nil && r.digest != nil {
+			if r.digest != nil && under.faults == nil && !under.rec.Skip {
 				r.digest(under)
 			}
 			mine = append(mine, under)
@@ -189,6 +185,7 @@ func (r *intake) mapRow(it *item) {
 	}
 	problems := it.binding.Map(row.Cells, mapping.Env{
 		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
+		Shard: r.options.Shard, Place: it.place(),
 	}, rec)
 	if it.faults != nil { // skip_if may have used a cell that cannot be read
 		rec.Skip = false
@@ -199,6 +196,9 @@ func (r *intake) mapRow(it *item) {
 		rec.Detach()
 	}
 }
+
+// place is where the row is in the inputs, about: it spreads rows without a key over shards.
+func (it *item) place() int { return it.input + it.row.Number }
 
 // requestDigest returns the digest of what the row sends, without volatile keys. It makes it only once.
 func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {

@@ -181,18 +181,17 @@ func (m *Mapping) ForShards() error {
 	return nil
 }
 
-// InShard reports whether a row is in a worker's part, by the hash of its lead ID, else of its folded key: keys that
-// look alike share a part. A row without a lead (nil) goes by its place. All versions of the program must agree.
-func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
+// Has reports whether a row is in the part, by the hash of its lead ID, else of its folded key: keys that look alike
+// share a part. A row that has neither goes by its place in the input. All versions of the program must agree.
+func (s Shard) Has(row *Record, place int) bool {
 	if s.Of <= 1 {
 		return true
 	}
 	part := uint64(place)
 	switch {
-	case row == nil:
-	case m.HasLeadID() && row.LeadID != "":
+	case row.LeadID != "":
 		part = xxhash.Sum64String(row.LeadID)
-	default:
+	case row.Key != "":
 		part = xxhash.Sum64String(rowkey.Fold(row.Key))
 	}
 	return int(part%uint64(s.Of)) == s.Index

@@ -67,8 +67,10 @@ type Env struct {
 	Line int    // {@line}
 	Run  string // {@run}
 
-	Caught  bool // fill Record.Caught
-	OneLine bool // no cell holds a carriage return, so Map need not look for one
+	Shard   Shard // of a row that is not in it, Map fills only Key, LeadID and ExternalID
+	Place   int   // of the row in the input, see [Shard.Has]
+	Caught  bool  // fill Record.Caught
+	OneLine bool  // no cell holds a carriage return, so Map need not look for one
 }
 
 // Problem says why a row cannot be used. Column names the columns that the value comes from, if any. Text is a sentence
@@ -145,7 +147,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		rec.ExternalID = r.take(p.externalID)
 	}
 	rec.LeadID = r.take(p.leadID)
-	if rec.Skip = skip; skip {
+	if rec.Skip = skip; skip || !env.Shard.Has(rec, env.Place) {
 		return nil
 	}
 	r.assign(p.assign, rec)
