@@ -128,7 +128,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 
 // findSend finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
 func findSend(tx Tx, d *Decision) (one resolution, err error) {
-	if tx.Held(d.Key) {
+	if tx.OtherMaySend(d.Key) {
 		return one, refusal(heldText, HeldHint)
 	}
 	k, known, err := tx.Under(d.Key)

@@ -141,8 +141,8 @@ func (e *Entry) Moved() bool {
 	return e.State == Created && !asked && e.WantLink != "" && e.WantLink != e.ExternalID
 }
 
-// Linked returns the ExternalID to compare with: if others changed it, the one in WantLink.
-func (e *Entry) Linked() string {
+// ConfirmedLink returns the ExternalID to compare with: if others changed it, the one in WantLink.
+func (e *Entry) ConfirmedLink() string {
 	if e.Moved() {
 		return e.WantLink
 	}

@@ -27,18 +27,18 @@ var (
 
 // Why a call is refused. After the errors that [IsRefusal] names, the ledger goes on.
 var (
-	ErrClosed   = errors.New("checkpoint is closed")
-	ErrRemoved  = errors.New("taken away or replaced while it was in use")
-	ErrFenced   = errors.New("a newer worker has taken the place of this one")
-	ErrReadOnly = errors.New("checkpoint is open for reading only")
-	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
-	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")
-	ErrDoubt    = errors.New("another run sent the key, and it is in doubt")
-	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
-	ErrTaken    = errors.New("lead belongs to another key")
-	ErrLinked   = fmt.Errorf("its ExternalID belongs to another row, or another row asked for it: %w", ErrTaken)
-	ErrState    = errors.New("entry has no state that can be settled")
-	ErrHeld     = errors.New("another worker has claimed the key and may still send it")
+	ErrClosed       = errors.New("checkpoint is closed")
+	ErrRemoved      = errors.New("taken away or replaced while it was in use")
+	ErrFenced       = errors.New("a newer worker has taken the place of this one")
+	ErrReadOnly     = errors.New("checkpoint is open for reading only")
+	ErrKey          = errors.New("key is empty or longer than 1,024 bytes")
+	ErrKnown        = errors.New("key has a lead already, so it cannot be claimed")
+	ErrDoubt        = errors.New("another run sent the key, and it is in doubt")
+	ErrBlocked      = errors.New("key was forgotten, so nothing may be kept under it")
+	ErrTaken        = errors.New("lead belongs to another key")
+	ErrLinked       = fmt.Errorf("its ExternalID belongs to another row, or another row asked for it: %w", ErrTaken)
+	ErrState        = errors.New("entry has no state that can be settled")
+	ErrOtherMaySend = errors.New("another worker has claimed the key and may still send it")
 )
 
 // OpenError says why a checkpoint file cannot be used.
@@ -110,7 +110,7 @@ func Refuses(err error) bool {
 
 // IsRefusal reports whether err refuses one change: its row ends with it, and the ledger goes on.
 func IsRefusal(err error) bool {
-	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrDoubt, ErrBlocked, ErrTaken, ErrState, ErrHeld},
+	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrDoubt, ErrBlocked, ErrTaken, ErrState, ErrOtherMaySend},
 		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 

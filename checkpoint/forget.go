@@ -40,7 +40,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string) (gone, leads map[string]bool,
 			continue
 		case !ValidKey(key):
 			return nil, nil, inList(refusal("its "+ErrKey.Error(), ""), i, key)
-		case tx.Held(key): // its worker may still send it: if it were unblocked, it would be sent twice
+		case tx.OtherMaySend(key): // its worker may still send it: if it were unblocked, it would be sent twice
 			return nil, nil, inList(refusal(heldText, HeldHint), i, key)
 		}
 		gone[key] = true

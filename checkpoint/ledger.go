@@ -34,16 +34,16 @@ type Ledger struct {
 	Gathering
 	patience time.Duration
 
-	mu       sync.Mutex
-	queue    []*Change           // what no commit has taken yet
-	inSlots  map[string]struct{} // keys whose claims have a slot
-	answered int                 // how many keys of inSlots have an outcome or a withdrawal in the queue
-	begun    bool                // the first of these was taken into a commit
-	gathers  bool                // the goroutine that commits has changes and waits for more
-	closed   bool
-	broken   error         // of the Store: nothing is written after such an error
-	wake     *sync.Cond    // wakes the goroutine that commits
-	ended    chan struct{} // closed when that goroutine has ended
+	mu        sync.Mutex
+	queue     []*Change           // what no commit has taken yet
+	inSlots   map[string]struct{} // keys whose claims have a slot
+	answered  int                 // how many keys of inSlots have an outcome or a withdrawal in the queue
+	pastFirst bool                // an outcome was taken into a commit: only the first one does not wait for others
+	waits     bool                // the goroutine that commits has changes, and waits for more
+	closed    bool
+	broken    error         // of the Store: nothing is written after such an error
+	wake      *sync.Cond    // wakes the goroutine that commits
+	ended     chan struct{} // closed when that goroutine has ended
 }
 
 // NewLedger starts the goroutine that commits to the Store. [Ledger.Close] ends the goroutine and closes the Store.
@@ -57,7 +57,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	}
 	go func() {
 		defer close(l.ended)
-		for l.await() {
+		for l.waitUntilDue() {
 			l.commit()
 		}
 	}()
@@ -125,7 +125,7 @@ func (l *Ledger) enqueue(c *Change) error {
 	if l.isAnswer(c) {
 		l.answered++
 	}
-	if !l.gathers || l.due() {
+	if !l.waits || l.due() {
 		l.wake.Signal()
 	}
 	return nil
@@ -139,13 +139,13 @@ func (l *Ledger) isAnswer(c *Change) bool {
 
 // due reports whether to commit now: a lane would soon be idle, the first outcome waits, or nothing more will come.
 func (l *Ledger) due() bool {
-	return l.Places == 0 || len(l.inSlots)-l.answered <= l.Places+(l.Places+8)/16 || l.answered > 0 && !l.begun ||
-		l.closed || l.broken != nil
+	nearlyIdle := len(l.inSlots)-l.answered <= l.Places+(l.Places+8)/16
+	return l.Places == 0 || nearlyIdle || l.answered > 0 && !l.pastFirst || l.closed || l.broken != nil
 }
 
-// await waits until a commit is due, or until changes have waited for the ledger's patience. If the ledger is closed
-// and nothing can be committed, it refuses the claims that still wait for slots, and returns false.
-func (l *Ledger) await() bool {
+// waitUntilDue waits until a commit is due, or changes have waited for the ledger's patience. If the ledger is closed and
+// nothing can be committed, it refuses the claims that still wait for slots, and returns false.
+func (l *Ledger) waitUntilDue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.hasWork() {
@@ -161,18 +161,18 @@ func (l *Ledger) await() bool {
 	if l.due() {
 		return true
 	}
-	l.gathers = true
+	l.waits = true
 	timer := time.AfterFunc(l.patience, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.gathers = false
+		l.waits = false
 		l.wake.Signal()
 	})
 	defer timer.Stop()
-	for l.gathers && l.hasWork() && !l.due() {
+	for l.waits && l.hasWork() && !l.due() {
 		l.wake.Wait()
 	}
-	l.gathers = false
+	l.waits = false
 	return true
 }
 
@@ -220,7 +220,7 @@ func (l *Ledger) take() (group []*Change, err error) {
 				l.inSlots[c.Entry.Key] = struct{}{}
 			case l.isAnswer(c):
 				delete(l.inSlots, c.Entry.Key)
-				l.begun = true
+				l.pastFirst = true
 			}
 			group = append(group, c)
 			return true

@@ -11,14 +11,14 @@ import (
 // showed of the key; its state may be Forgotten, which no KeptKey holds.
 type KeptKey struct{ Entry, Intent *Kept }
 
-// Book is what the rules need of a Store inside a transaction. An error of a Book ends the transaction.
-type Book interface {
+// Owners is what the rules ask a Store inside a transaction: who owns a name. An error ends the transaction.
+type Owners interface {
 	// Keep gives an entry or an intent its commit number and its time.
 	Keep(k Kept) *Kept
 	// Owner returns the key that has a lead ID, or ""; key is the key that wants the lead ID.
 	Owner(lead, key string) (owner string, err error)
-	// Linked returns other keys whose lead has an ExternalID, or that have asked for it. A Store may stop at two.
-	Linked(external, key string) (others []string, err error)
+	// LinkOwners returns other keys whose lead has an ExternalID, or that have asked for it. A Store may stop at two.
+	LinkOwners(external, key string) (others []string, err error)
 	// Now returns the time of the transaction.
 	Now() time.Time
 }
@@ -51,24 +51,24 @@ func (k *KeptKey) Links() (all [3]string) {
 	return all
 }
 
-// Linked reports whether a key owns an ExternalID.
-func (k *KeptKey) Linked(external string) bool {
+// OwnsLink reports whether a key owns an ExternalID.
+func (k *KeptKey) OwnsLink(external string) bool {
 	all := k.Links()
 	return external != "" && slices.Contains(all[:], external)
 }
 
 // Apply makes a change by these rules, or refuses it.
-func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
+func (k *KeptKey) Apply(o Owners, c *Change, old *Kept) error {
 	switch c.Kind {
 	case Claim:
-		return k.Claim(b, &c.Entry, old, c.Resend)
+		return k.Claim(o, &c.Entry, old, c.Resend)
 	case Settle:
 		if err := c.Entry.Settleable(old.State); err != nil {
 			return err
 		}
-		return k.Settle(b, &c.Entry)
+		return k.Settle(o, &c.Entry)
 	case Mark:
-		return k.Mark(b, &c.Entry, old)
+		return k.Mark(o, &c.Entry, old)
 	case Withdraw: // an earlier send that is in doubt comes back
 		if k.Intent != nil && k.Intent.Run == c.Entry.Run { // else another run has claimed the row since
 			k.Intent = k.Intent.Prior
@@ -81,7 +81,7 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
 // worker may have sent the row since the look-up. The intent also owns the ExternalID that the link after the create
 // will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior
 // of the new one. A withdrawal puts it back, and so does a refusal by the service: it says nothing of the earlier send.
-func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
+func (k *KeptKey) Claim(o Owners, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
 		return ErrKey
@@ -93,7 +93,7 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error)
 		return ErrDoubt
 	}
 	if e.WantLink != "" {
-		if others, err := b.Linked(e.WantLink, e.Key); err != nil || len(others) > 0 {
+		if others, err := o.LinkOwners(e.WantLink, e.Key); err != nil || len(others) > 0 {
 			return cmp.Or(err, ErrLinked)
 		}
 	}
@@ -101,7 +101,7 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error)
 	if in.State = InDoubt; old.State == InDoubt {
 		in.Prior, in.Past = old, addPast(old.Past, old.Event(old.Act))
 	}
-	k.Intent = b.Keep(in)
+	k.Intent = o.Keep(in)
 	*e = k.Intent.Entry
 	return nil
 }
@@ -120,12 +120,12 @@ func (e *Entry) Settleable(old State) error {
 }
 
 // Settle stores an outcome that is [Entry.Settleable]. If another key has the lead ID, this row is in doubt.
-func (k *KeptKey) Settle(b Book, e *Entry) error {
+func (k *KeptKey) Settle(o Owners, e *Entry) error {
 	if e.State == InDoubt && k.Intent == nil && k.Entry != nil && k.Entry.State.HasLead() {
 		return ErrKnown // made by others since the row was looked up
 	}
 	if e.State != InDoubt {
-		owner, err := b.Owner(e.LeadID, e.Key)
+		owner, err := o.Owner(e.LeadID, e.Key)
 		if err != nil {
 			return err
 		}
@@ -135,18 +135,18 @@ func (k *KeptKey) Settle(b Book, e *Entry) error {
 	}
 	switch {
 	case e.State == InDoubt:
-		k.keepDoubt(b, e)
+		k.keepDoubt(o, e)
 	case e.State == Rejected && k.Intent != nil && k.Intent.Prior != nil:
 		k.Intent = k.Intent.Prior
 		*e = k.Intent.Entry
 	default:
-		k.replace(b, e, 0)
+		k.replace(o, e, 0)
 	}
 	return nil
 }
 
 // keepDoubt keeps the intent, or makes one, and adds what the answer said.
-func (k *KeptKey) keepDoubt(b Book, e *Entry) {
+func (k *KeptKey) keepDoubt(o Owners, e *Entry) {
 	in := Kept{Entry: *e}
 	if k.Intent != nil {
 		in = *k.Intent
@@ -155,12 +155,12 @@ func (k *KeptKey) keepDoubt(b Book, e *Entry) {
 	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // else the row was not sent
 		in.Act |= Doubted
 	}
-	k.Intent = b.Keep(in)
+	k.Intent = o.Keep(in)
 	*e = k.Intent.Entry
 }
 
 // replace stores an outcome in place of entry and intent. act adds what the change itself does not show.
-func (k *KeptKey) replace(b Book, e *Entry, act Act) {
+func (k *KeptKey) replace(o Owners, e *Entry, act Act) {
 	out, old := Kept{Entry: *e}, &Entry{}
 	if k.Entry != nil {
 		old = &k.Entry.Entry
@@ -177,26 +177,26 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 		}
 	}
 	out.Act = e.actsSince(old) | act
-	k.Entry, k.Intent = b.Keep(out), nil
+	k.Entry, k.Intent = o.Keep(out), nil
 	*e = k.Entry.Entry
 }
 
 // Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
 // another key has it (ErrTaken). ErrKnown refuses a key in doubt or with another lead, and a new lead without an ID.
-func (k *KeptKey) Mark(b Book, e *Entry, old *Kept) error {
+func (k *KeptKey) Mark(o Owners, e *Entry, old *Kept) error {
 	switch {
 	case !ValidKey(e.Key):
 		return ErrKey
 	case old.State == Forgotten:
 		return ErrBlocked
 	case old.State.HasLead() && old.LeadID == e.LeadID:
-		k.Entry = b.Keep(old.marked(e))
+		k.Entry = o.Keep(old.marked(e))
 		*e = k.Entry.Entry
 		return nil
 	case old.State == InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
 		return ErrKnown
 	}
-	if owner, err := b.Owner(e.LeadID, e.Key); err != nil || owner != "" {
+	if owner, err := o.Owner(e.LeadID, e.Key); err != nil || owner != "" {
 		return cmp.Or(err, ErrTaken)
 	}
 	if old.State.HasLead() { // only its lead ID was missing
@@ -205,8 +205,8 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept) error {
 	} else {
 		e.State = Created
 	}
-	e.Updated = b.Now()
-	k.replace(b, e, Adopted)
+	e.Updated = o.Now()
+	k.replace(o, e, Adopted)
 	return nil
 }
 
@@ -217,16 +217,16 @@ func (k Kept) marked(by *Entry) Kept {
 }
 
 // Adopt stores an entry of a list that passed all checks.
-func (k *KeptKey) Adopt(b Book, e Entry, old *Kept) {
+func (k *KeptKey) Adopt(o Owners, e Entry, old *Kept) {
 	if e.answers(old) {
-		out := (&Decision{LeadID: e.LeadID}).Outcome(old.Entry, b.Now())
-		k.replace(b, &out, Adopted)
+		out := (&Decision{LeadID: e.LeadID}).Outcome(old.Entry, o.Now())
+		k.replace(o, &out, Adopted)
 		return
 	}
 	e.Digest, e.Content = Digest{}, nil
 	if e.State == InDoubt {
 		e.Reason = cmp.Or(e.Reason, ReasonAdopted)
-		k.Intent = b.Keep(Kept{Entry: e, Act: Adopted | Doubted})
+		k.Intent = o.Keep(Kept{Entry: e, Act: Adopted | Doubted})
 		return
 	}
 	if old.State.HasLead() { // its lead ID was missing
@@ -235,8 +235,8 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept) {
 	if e.State == Unknown {
 		e.State = Created
 	}
-	e.Updated = b.Now()
-	k.replace(b, &e, Adopted)
+	e.Updated = o.Now()
+	k.replace(o, &e, Adopted)
 }
 
 // Event returns the line for an entry in the history of its key.

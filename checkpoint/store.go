@@ -86,7 +86,7 @@ type Store interface {
 
 // Tx is a Store inside the transaction of [Store.Alone].
 type Tx interface {
-	Book
+	Owners
 	// Note returns the value of a note; nil: there is none.
 	Note(name string) (value []byte, err error)
 	PutNote(n Note) error
@@ -94,8 +94,8 @@ type Tx interface {
 	Load(keys, leads []string) error
 	// Under returns what is stored under a key, and what look-ups show of it. shown is valid until the next call.
 	Under(key string) (k KeptKey, shown *Kept, err error)
-	// Held reports whether another worker may still send what it has claimed under a key.
-	Held(key string) bool
+	// OtherMaySend reports whether another worker may still send what it has claimed under a key.
+	OtherMaySend(key string) bool
 	// Put replaces what is stored under a key.
 	Put(key string, k KeptKey) error
 	// InDoubt returns the next keys in doubt after a key, in order; none: there are no more.
@@ -259,8 +259,8 @@ type Finder interface {
 	Show(key string, out *Entry) error
 	// Owner returns the key that has a lead, or ""; key is the key that wants the lead.
 	Owner(lead, key string) (owner string, err error)
-	// Linked is as in [Book]; key may be "".
-	Linked(external, key string) (others []string, err error)
+	// LinkOwners is as in [Owners]; key may be "".
+	LinkOwners(external, key string) (others []string, err error)
 	// Alike returns the known keys other than folded that fold to it, and if a forgotten one does. No key folds to "".
 	Alike(folded string) (keys []string, forgotten bool)
 }
@@ -309,7 +309,7 @@ func (l *lookUp) find(q *Query, out *Entry) (Match, error) {
 
 // byExternalID fills out with the only lead that has the ExternalID or should get it, if no lead IDs contradict that.
 func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
-	keys, err := l.Linked(q.ExternalID, "")
+	keys, err := l.LinkOwners(q.ExternalID, "")
 	if len(keys) == 1 && err == nil {
 		err = l.Show(keys[0], &l.other)
 	}

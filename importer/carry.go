@@ -323,7 +323,7 @@ func (e *engine) ledgerRefused(j *job, err error) {
 	case errors.Is(err, checkpoint.ErrEnough):
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
 	case errors.Is(err, context.Canceled) && e.taking.Err() != nil: // the run stops: the row stays pending
-	case errors.Is(err, checkpoint.ErrHeld):
+	case errors.Is(err, checkpoint.ErrOtherMaySend):
 		j.refusal, j.outcome, j.entry.State = err, InDoubt, checkpoint.InDoubt
 		j.text = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who " +
 			"holds what)"

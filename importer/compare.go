@@ -28,9 +28,9 @@ func (p *planner) readable(known *checkpoint.Entry) bool {
 // field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" means that
 // the row has no value, nothing was confirmed, or the service did not show it. The rest says what happened before.
 type field struct {
-	file string
-	held string // as last confirmed
-	seen string // on the service
+	file      string
+	confirmed string // as last confirmed
+	seen      string // on the service
 
 	sought  string // what an update without an answer asked for, or ""
 	kept    string // the service's value that won over the file's, or ""
@@ -72,10 +72,10 @@ func decide(f field, rule mapping.Rule) (d decision) {
 	case f.kept != "":
 		d.byFile = said && f.file != f.against
 		d.byService = !d.byFile || f.seen != f.kept
-	case f.held == "", f.seen == "", f.seen == f.sought:
+	case f.confirmed == "", f.seen == "", f.seen == f.sought:
 		d.byFile = said
 	default:
-		d.byFile, d.byService = said && f.file != f.held, f.seen != f.held
+		d.byFile, d.byService = said && f.file != f.confirmed, f.seen != f.confirmed
 	}
 	switch {
 	case d.byService && rule == mapping.RuleReport:
@@ -115,11 +115,11 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 		f := field{file: string(sum.Value[:])} // the values are digests
 		at := indexOf(before.Content, sum.Name)
 		if at >= 0 && before.State.HasLead() && before.Content[at].Value != [4]byte{} {
-			f.held = string(before.Content[at].Value[:])
-			f.seen = f.held
+			f.confirmed = string(before.Content[at].Value[:])
+			f.seen = f.confirmed
 		}
 		if shown != nil && shown.Content != nil {
-			if !all && f.file == f.held {
+			if !all && f.file == f.confirmed {
 				continue
 			}
 			value := p.digests.SumValue(name, mapping.Canonical(shown.Content[name]))
@@ -143,7 +143,7 @@ func shownStatus(b *checkpoint.Entry, shown *leadapi.Lead) string {
 func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	f := field{file: file, seen: b.Seen.Status}
 	if b.State.HasLead() {
-		f.held = b.Status
+		f.confirmed = b.Status
 	}
 	if b.Seen.Against != "" {
 		f.kept, f.against = b.Seen.Status, b.Seen.Against
@@ -157,7 +157,7 @@ func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	case shown != nil:
 		f.seen = cmp.Or(shown.Status, "?") // "" would mean that the service did not show it
 	case f.seen == "" && b.Unsettled == "":
-		f.seen = f.held
+		f.seen = f.confirmed
 	}
 	return f
 }
@@ -167,7 +167,7 @@ func external(id string) string { return "=" + id }
 
 // externalOf returns the ExternalID as a field; shown as in statusOf.
 func externalOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
-	f := field{file: external(file), held: external(b.Linked())}
+	f := field{file: external(file), confirmed: external(b.ConfirmedLink())}
 	if b.WantLink != "" && !b.Moved() {
 		f.sought = external(b.WantLink)
 	}
@@ -177,7 +177,7 @@ func externalOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	case b.Moved():
 		f.seen = external(b.ExternalID)
 	case b.Unsettled == "" || b.WantLink == "":
-		f.seen = f.held
+		f.seen = f.confirmed
 	}
 	return f
 }
@@ -302,7 +302,7 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *che
 
 // takeExternal does what takeSeen does, for the ExternalID alone.
 func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
-	confirmed := before.Linked()
+	confirmed := before.ConfirmedLink()
 	e.AsksLink = e.AsksLink && !a.HasExternal // the answer shows whether that was applied
 	switch shown := a.ExternalID; {
 	case !a.HasExternal:

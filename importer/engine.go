@@ -47,8 +47,8 @@ func newEngine(ctx context.Context, r *run) *engine {
 	return e
 }
 
-// takeAll takes every row to its outcome. Nothing is in flight when it returns.
-func (e *engine) takeAll() {
+// carryAll takes every row to its outcome. Nothing is in flight when it returns.
+func (e *engine) carryAll() {
 	defer e.group.Wait()
 	defer e.linkNoMore()
 	defer context.AfterFunc(e.taking, e.breaker.Shut)()
@@ -77,7 +77,7 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	for b := range batches {
 		<-b.mapped
-		if end = b.err; !e.takeBatch(b) || end != nil {
+		if end = b.err; !e.dispatchBatch(b) || end != nil {
 			break
 		}
 	}
@@ -86,26 +86,26 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	if e.allRead = true; e.drift != nil {
 		e.lanes.late = append(e.lanes.late, e.drift.drawn...)
 	}
-	if e.takeLate(); end != nil {
+	if e.dispatchLate(); end != nil {
 		e.stopLocked(inputEnded(end))
 	}
 }
 
-// takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
-func (e *engine) takeBatch(b *batch) bool {
+// dispatchBatch looks rows up in one read and decides about them. It reports false if the run ends.
+func (e *engine) dispatchBatch(b *batch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
-		e.takeLate()
+		e.dispatchLate()
 	}
 	maps.DeleteFunc(e.lanes.byName, func(_ leadName, l *lane) bool { return l.idle })
 	e.notePace()
-	return e.takeRows(b.items) == len(b.items)
+	return e.dispatchRows(b.items) == len(b.items)
 }
 
-// takeRows looks rows up and takes them in order, as many as it can before the run ends.
-func (e *engine) takeRows(rows []*item) (taken int) {
-	for known := e.lookUp(rows...); known && taken < len(rows) && e.take(rows[taken]); {
+// dispatchRows looks rows up and takes them in order, as many as it can before the run ends.
+func (e *engine) dispatchRows(rows []*item) (taken int) {
+	for known := e.lookUp(rows...); known && taken < len(rows) && e.dispatchRow(rows[taken]); {
 		taken++
 	}
 	return taken
@@ -168,14 +168,14 @@ func (e *engine) find(queries []checkpoint.Query) error {
 	return e.ledger.Find(e.taking, queries)
 }
 
-// take decides about a row: the row ends, begins or joins the lane of its lead, or is put off; false: the run ends.
-func (e *engine) take(it *item) bool {
+// dispatchRow decides about a row: the row ends, begins or joins the lane of its lead, or is put off; false: the run ends.
+func (e *engine) dispatchRow(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {
 		l := e.lanes.find(names)
 		switch {
 		case l == nil: // no row of its lead is under way
-			return e.takeFirst(it, names)
+			return e.endOrBegin(it, names)
 		case l == &e.lanes.ofLate:
 			e.countRead(it)
 			e.lanes.putOff(it, names)
@@ -192,8 +192,8 @@ func (e *engine) take(it *item) bool {
 	})
 }
 
-// takeFirst ends a row whose lead has no lane, or begins the lane. It reports false if the row may not be sent now.
-func (e *engine) takeFirst(it *item, names []leadName) bool {
+// endOrBegin ends a row whose lead has no lane, or begins the lane. It reports false if the row may not be sent now.
+func (e *engine) endOrBegin(it *item, names []leadName) bool {
 	step := e.plan(it)
 	if e.dry != nil {
 		e.dry.plan(it, &step)
@@ -236,8 +236,8 @@ func (e *engine) end(it *item, step Step) {
 	}
 }
 
-// takeLate takes rows that were put off, in the order of the input, once nothing is under way.
-func (e *engine) takeLate() {
+// dispatchLate takes rows that were put off, in the order of the input, once nothing is under way.
+func (e *engine) dispatchLate() {
 	s := &e.lanes
 	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
 		clear(s.byName)
@@ -246,7 +246,7 @@ func (e *engine) takeLate() {
 			return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row.Number, b.row.Number))
 		})
 		for left := len(s.late); left > 0 && e.stopped == nil; {
-			taken := e.takeRows(s.late[:min(left, batchRows)])
+			taken := e.dispatchRows(s.late[:min(left, batchRows)])
 			s.late, left = s.late[taken:], left-taken
 		}
 	}

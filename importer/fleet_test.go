@@ -274,7 +274,7 @@ func heldOnce(held map[string]bool) func(*checkpoint.Change) error {
 			return nil
 		}
 		held[c.Entry.Key] = true
-		return checkpoint.ErrHeld
+		return checkpoint.ErrOtherMaySend
 	}
 }
 

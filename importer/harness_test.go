@@ -414,7 +414,7 @@ type trial struct {
 	service *remote
 }
 
-// started prepares the run of a command over a file. The engine's takeAll carries it out.
+// started prepares the run of a command over a file. The engine's carryAll does it.
 func started(t testing.TB, command, path, text string, o Options, service *remote) *trial {
 	t.Helper()
 	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
@@ -473,7 +473,7 @@ func (tr *trial) keepIn(l *checkpoint.Ledger) {
 func (tr *trial) carry(ctx context.Context) {
 	e := newEngine(ctx, tr.run)
 	end := tr.run.member.start(ctx, e)
-	e.takeAll()
+	e.carryAll()
 	end()
 	tr.run.ledger.Close()
 }
@@ -583,7 +583,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 	if tr.drift != nil {
 		must.Do(p.t, tr.prepareReconciliation(p.t.Context()))
 	}
-	newEngine(p.t.Context(), tr.run).takeAll()
+	newEngine(p.t.Context(), tr.run).carryAll()
 	tr.findAbsent(p.t.Context(), &writer{files: new(report.Run)})
 	return tr
 }

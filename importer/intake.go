@@ -146,7 +146,7 @@ func (r *intake) mapBatch(b *batch) {
 	err := crash.Call(func() error {
 		for _, under = range b.items {
 			r.mapRow(under)
-			if !r.options.Shard.Has(&under.rec, under.place()) {
+			if !r.options.Shard.Has(&under.rec, under.input+under.row.Number) {
 				others = append(others, under)
 				continue
 			}
@@ -185,7 +185,7 @@ func (r *intake) mapRow(it *item) {
 	}
 	problems := it.binding.Map(row.Cells, mapping.Env{
 		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
-		Shard: r.options.Shard, Place: it.place(),
+		Shard: r.options.Shard, Place: it.input + row.Number,
 	}, rec)
 	if it.faults != nil { // skip_if may have used a cell that cannot be read
 		rec.Skip = false
@@ -196,9 +196,6 @@ func (r *intake) mapRow(it *item) {
 		rec.Detach()
 	}
 }
-
-// place is where the row is in the inputs, about: it spreads rows without a key over shards.
-func (it *item) place() int { return it.input + it.row.Number }
 
 // requestDigest returns the digest of what the row sends, without volatile keys. It makes it only once.
 func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {

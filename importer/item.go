@@ -53,7 +53,8 @@ type ending struct {
 	found   comparison // in a reconciliation
 }
 
-// job is a row that a lane carries. step.ending is the plan. The item's own ending is true if nothing more happens.
+// job is a row that a lane carries. step.ending is the plan. The item's own ending (j.outcome, j.text) and its result
+// (j.entry, j.attempts) are true if nothing more happens.
 type job struct {
 	*item
 	step      Step

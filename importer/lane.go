@@ -191,7 +191,7 @@ func (e *engine) carried(l *lane) {
 	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// the ledger knew more than the last look-up: decide once more, but later if another worker holds the row
 	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.second && e.stopped == nil {
-		if j.second = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
+		if j.second = true; errors.Is(j.refusal, checkpoint.ErrOtherMaySend) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {
 			l.waiting = slices.Insert(l.waiting, 0, j.item)

@@ -222,7 +222,7 @@ func (p *pulls) add(it *item) {
 	case e.LeadID == "" || it.outcome == Pending || it.rec.Skip: // nothing new is known of the lead
 	case f.pulled || it.remarks[serviceKept]:
 		p.ahead[e.LeadID] = report.Pulled{
-			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,
+			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.ConfirmedLink())), LeadID: e.LeadID,
 			Status:         cmp.Or(f.service, e.Seen.Status),
 			UpdatedAt:      spelling.Time(cmp.Or(f.changed, e.Seen.At), spelling.Milliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),

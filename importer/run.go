@@ -4,8 +4,8 @@
 //
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
-//	         engine.go     takeBatch     the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
-//	           │                         for each row (plan.go): the row ends, begins a lane (takeFirst) or joins one
+//	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
+//	           │                         for each row (plan.go): the row ends, begins a lane, or joins one
 //	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
 //	           │                         joined the lane are looked up again and decided here
 //	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
@@ -275,7 +275,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 			e.stop(ledgerFailed(err))
 		}
 	}
-	e.takeAll()
+	e.carryAll()
 	if err := w.close(); err != nil {
 		r.stopped = graver(r.stopped, delivery.StopFor(report.Unwritten(err)))
 	}

@@ -40,7 +40,7 @@ func ledgerFailed(err error) *Stop {
 		return crashed(err)
 	case errors.Is(err, checkpoint.ErrEnough):
 		return delivery.StopFor("as many leads as --max-creates allows have been made", "")
-	case errors.Is(err, checkpoint.ErrHeld):
+	case errors.Is(err, checkpoint.ErrOtherMaySend):
 		return delivery.StopFor("while this run stood still, others decided about its rows", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		const hint = "nothing is to be repaired: the newer one goes on. If that was refused, start this one again"

@@ -171,7 +171,7 @@ func rejectOf(it *item) report.Reject {
 
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: e.Linked(), StatusConfirmed: e.Status,
+		LeadID: e.LeadID, ExternalID: e.ConfirmedLink(), StatusConfirmed: e.Status,
 		StatusService: cmp.Or(f.service, e.Seen.Status), Verdict: string(f.verdict), ChangedBy: changedBy[f.verdict],
 		ServiceUpdatedAt: spelling.Time(f.changed, spelling.Milliseconds), ContentKeys: f.keys,
 		OrganizationID: cmp.Or(e.Seen.Organization, OrganizationOf(e)),

@@ -68,7 +68,7 @@ type Env struct {
 	Run  string // {@run}
 
 	Shard   Shard // of a row that is not in it, Map fills only Key, LeadID and ExternalID
-	Place   int   // of the row in the input, see [Shard.Has]
+	Place   int   // about where the row is in the inputs, see [Shard.Has]
 	Caught  bool  // fill Record.Caught
 	OneLine bool  // no cell holds a carriage return, so Map need not look for one
 }

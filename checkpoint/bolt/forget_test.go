@@ -179,8 +179,8 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	forget(t, d, person)
 	waiting := newStore(path, Options{})
 	must.Do(t, errors.Join(waiting.openFile(target()), d.Close()))
-	if err := waiting.tryLock(); waiting.held || err != nil {
-		t.Errorf("held %v, %v", waiting.held, err)
+	if err := waiting.tryLock(); waiting.locked || err != nil {
+		t.Errorf("held %v, %v", waiting.locked, err)
 	}
 	must.Do(t, waiting.openLocked(target()))
 	held, _ := waiting.file.Stat()

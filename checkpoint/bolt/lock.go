@@ -25,7 +25,7 @@ func (d *Store) openLocked(t checkpoint.Target) error {
 		if err := d.openFile(t); err != nil {
 			return err
 		}
-		if err := d.tryLock(); err != nil || d.held {
+		if err := d.tryLock(); err != nil || d.locked {
 			return err
 		}
 		if !time.Now().Before(end) {
@@ -41,7 +41,7 @@ func (d *Store) tryLock() error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	if locked && d.inPlace() == nil && !d.beingReplaced() {
-		d.held = true
+		d.locked = true
 		return nil
 	}
 	if locked {

@@ -40,7 +40,7 @@ type Options struct {
 	Witnesses *checkpoint.Witnesses // the book says how the file was left; nil: nobody knows
 
 	magic   func(string) (int64, error) // instead of statfs(2), for tests
-	gather  gathering                   // instead of the constants, for tests
+	gather  generation                  // instead of the constants, for tests
 	checker []string                    // starts a process that calls CheckFile, for tests
 }
 
@@ -54,7 +54,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 		return d, nil
 	}
 	_ = d.fail(err)
-	if d.fresh && d.held {
+	if d.fresh && d.locked {
 		os.Remove(d.path) // it holds nothing yet
 	}
 	if d.file != nil {

@@ -177,12 +177,12 @@ func (r *reading) Owner(id, _ string) (string, error) {
 	return string(key), err
 }
 
-func (r *reading) Linked(external, key string) (others []string, err error) {
+func (r *reading) LinkOwners(external, key string) (others []string, err error) {
 	if !hasIndex(external) {
 		return nil, nil
 	}
 	own, err := r.under(external) // the index has no record if ExternalID and key are equal
-	if own.Linked(external) && external != key {
+	if own.OwnsLink(external) && external != key {
 		others = append(others, external)
 	}
 	prefix := checkpoint.AppendText(nil, external)

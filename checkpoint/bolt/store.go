@@ -50,7 +50,7 @@ type Store struct {
 type opening struct {
 	fresh    bool // the file was made by this opening
 	unused   bool // the file was made by a run that ended before it used it, and that may have left a witness
-	held     bool // this process has the lock
+	locked   bool // this process has the lock
 	warnings []string
 }
 

@@ -160,8 +160,8 @@ type writing struct {
 
 func (*writing) Load([]string, []string) error { return nil }
 
-// Held returns false: a file has one writer.
-func (*writing) Held(string) bool { return false }
+// OtherMaySend returns false: a file has one writer.
+func (*writing) OtherMaySend(string) bool { return false }
 
 func (w *writing) Now() time.Time { return w.now }
 

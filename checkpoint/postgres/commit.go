@@ -192,7 +192,7 @@ func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 		if lead := r.lead(); lead != "" && lead != old.lead() {
 			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, key)
 		}
-		if wants := w.asks[name]; wants != "" && r.Linked(wants) { // else its claim was withdrawn in the same commit
+		if wants := w.asks[name]; wants != "" && r.OwnsLink(wants) { // else its claim was withdrawn in the same commit
 			asks, askers = append(asks, checkpoint.Clean(wants)), append(askers, key)
 		}
 	}

@@ -92,7 +92,7 @@ func (s *Store) renew(key string) error {
 	case err != nil:
 		return err
 	case !found:
-		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrHeld)
+		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrOtherMaySend)
 	}
 	s.claims.hold(asked, key)
 	return nil

@@ -82,7 +82,7 @@ func (w *working) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error
 	return r.KeptKey, r.visible(), nil
 }
 
-func (w *working) Held(key string) bool { return w.held(w.rows[key]) }
+func (w *working) OtherMaySend(key string) bool { return w.otherMaySend(w.rows[key]) }
 
 func (w *working) Put(key string, k checkpoint.KeptKey) error {
 	next, old := *w.rows[key], w.rows[key].Intent

@@ -75,7 +75,7 @@ func (f *found) take(how int16, by string, s *stored) (err error) {
 		}
 		return nil
 	case byLink:
-		if by = checkpoint.Restore(by); !r.Linked(by) || slices.Contains(f.by[how][by], r) {
+		if by = checkpoint.Restore(by); !r.OwnsLink(by) || slices.Contains(f.by[how][by], r) {
 			return nil
 		}
 	}
@@ -99,7 +99,7 @@ func (f *found) Show(key string, out *checkpoint.Entry) error {
 
 func (f *found) Owner(lead, _ string) (key string, err error) { return f.owners[lead], nil }
 
-func (f *found) Linked(external, _ string) (keys []string, err error) {
+func (f *found) LinkOwners(external, _ string) (keys []string, err error) {
 	for _, r := range f.by[byLink][external] {
 		keys = append(keys, r.key)
 	}

@@ -217,7 +217,7 @@ func TestASecondRunFencesASilentFirstOneAndKeepsItsDoubts(t *testing.T) {
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
 	second := opened(t, address, target, Options{Run: "second"})
 	for _, c := range []*checkpoint.Change{claimOf("a"), createdOf("a", "lead-of-another")} {
-		if err := second.Commit(t.Context(), []*checkpoint.Change{c}); err != nil || !errors.Is(c.Err, checkpoint.ErrHeld) {
+		if err := second.Commit(t.Context(), []*checkpoint.Change{c}); err != nil || !errors.Is(c.Err, checkpoint.ErrOtherMaySend) {
 			t.Errorf("what another worker had claimed: %v, %v", err, c.Err)
 		}
 	}
@@ -292,7 +292,7 @@ func TestAClaimIsNotRenewedDuringADecision(t *testing.T) {
 		}
 		return errors.Join(tx.Load([]string{"a"}, nil), tx.Put("a", checkpoint.KeptKey{}))
 	}))
-	if err := <-renewed; !errors.Is(err, checkpoint.ErrHeld) {
+	if err := <-renewed; !errors.Is(err, checkpoint.ErrOtherMaySend) {
 		t.Errorf("the row may be sent: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // errNeedsLock says that a change cannot be judged by the rows that this process saw last.
 var errNeedsLock = errors.New("more has to be known")
 
-// working is what one transaction knows of its keys and does to them. It is a [checkpoint.Book], and with the methods
+// working is what one transaction knows of its keys and does to them. It is a [checkpoint.Owners], and with the methods
 // in people.go a [checkpoint.Tx]. If it is locked, it has read its rows while nobody else could change them. If not, it
 // has the rows that this process saw last: the server compares, and refuses the commit if one of them has changed.
 type working struct {
@@ -106,11 +106,11 @@ func (w *working) Owner(lead, key string) (string, error) {
 	return w.owners[lead], nil
 }
 
-// Linked returns other keys that have or want an ExternalID; if w is not locked, only those of this commit's rows.
-func (w *working) Linked(external, key string) (others []string, err error) {
+// LinkOwners returns other keys that have or want an ExternalID; if w is not locked, only those of this commit's rows.
+func (w *working) LinkOwners(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {
-		case other == key || !r.Linked(external):
+		case other == key || !r.OwnsLink(external):
 		case !w.locked:
 			return nil, errNeedsLock
 		default:
@@ -138,8 +138,8 @@ func (w *working) put(r *row) {
 	w.rows[r.key] = r
 }
 
-// held reports whether another worker has claimed the key and may still send its row.
-func (w *working) held(r *row) bool {
+// otherMaySend reports whether another worker has claimed the key and may still send its row.
+func (w *working) otherMaySend(r *row) bool {
 	return r.Intent != nil && r.worker != w.s.worker && slices.Contains(w.busy, r.worker)
 }
 
@@ -180,8 +180,8 @@ func (w *working) apply(c *checkpoint.Change) (err error) {
 	switch {
 	case c.Kind == checkpoint.Settle:
 		err = w.settle(&next, &c.Entry)
-	case c.Kind == checkpoint.Claim && w.held(r):
-		err = checkpoint.ErrHeld
+	case c.Kind == checkpoint.Claim && w.otherMaySend(r):
+		err = checkpoint.ErrOtherMaySend
 	default:
 		err = next.Apply(w, c, old)
 	}
@@ -213,8 +213,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 			return err
 		}
 	}
-	if !own && w.held(r) {
-		return checkpoint.ErrHeld
+	if !own && w.otherMaySend(r) {
+		return checkpoint.ErrOtherMaySend
 	}
 	return r.Settle(w, e)
 }

@@ -130,9 +130,9 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 	return none
 }
 
-func (k *knowledge) Linked(external, key string) (others []string, err error) {
+func (k *knowledge) LinkOwners(external, key string) (others []string, err error) {
 	for _, other := range slices.Sorted(maps.Keys(k.keys)) {
-		if one := k.keys[other]; one.Linked(external) && other != key {
+		if one := k.keys[other]; one.OwnsLink(external) && other != key {
 			others = append(others, other)
 		}
 	}
@@ -157,7 +157,7 @@ func (k *knowledge) Owner(lead, _ string) (string, error) {
 
 func (k *knowledge) Load([]string, []string) error { return nil }
 
-func (k *knowledge) Held(string) bool { return false }
+func (k *knowledge) OtherMaySend(string) bool { return false }
 
 func (k *knowledge) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
 	return k.keys[key], k.visible(key), nil

@@ -240,8 +240,8 @@ func (d *Command) writeState(e *checkpoint.Entry) {
 	}[e.State]
 	for part := range slices.Chunk([]string{
 		"now", cmp.Or(now, strings.ReplaceAll(e.State.String(), "_", " ")), "lead", e.LeadID,
-		"status", statusText(e.Status), "ExternalID", e.Linked(), "to link",
-		map[bool]string{true: e.WantLink}[e.WantLink != e.Linked()], "assigned", e.Organization, "locator", e.Locator,
+		"status", statusText(e.Status), "ExternalID", e.ConfirmedLink(), "to link",
+		map[bool]string{true: e.WantLink}[e.WantLink != e.ConfirmedLink()], "assigned", e.Organization, "locator", e.Locator,
 		"location", e.Location, "reason", importer.Explain(e), "request ID", e.RequestID,
 	}, 2) {
 		d.printIf(part[1] != "", "%-10s  %s", part[0], part[1])
