@@ -37,6 +37,18 @@ func halfAdopted(t *testing.T, s checkpoint.Store) bool {
 	return err != nil
 }
 
+// Another process may adopt into the same database while a person is asked whether the run may begin.
+func TestNoRunBeginsIfAnAdoptionWasCutOffMeanwhile(t *testing.T) {
+	l := checkpoint.NewLedger(emptyLedger(t), checkpoint.Gathering{})
+	defer l.Close()
+	v, err := checkpoint.Judge(t.Context(), l, nil, true, nil)
+	must.Do(t, err)
+	cut := &checkpoint.Lineage{Adopting: &checkpoint.Adopting{Words: leadsOf("a.csv").Words}}
+	must.Do(t, cut.Keep(t.Context(), l))
+	err = v.Begin(t.Context(), l, checkpoint.Witness{Run: "r"}, "")
+	wantRefusal(t, err, checkpoint.ErrHalfAdopted, "--namespace=dealers")
+}
+
 // Wherever an adoption is cut off, no run begins until the list is adopted. The ledger is incomplete then, because the
 // list does not name all leads of a lost ledger.
 func TestNoRunBeginsAfterACutOffAdoption(t *testing.T) {

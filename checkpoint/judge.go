@@ -309,13 +309,13 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 	return err
 }
 
-// judgeAgain refuses what v has not found. The book gets nothing: two runs that begin at once may both be refused.
+// judgeAgain refuses what has come up since v. The book gets nothing: two runs that begin at once may both be refused.
 func (v *Judgement) judgeAgain(ctx context.Context, s Store) (*Judgement, error) {
 	now, err := judge(ctx, s, v.ws, v.makes, v.kinds)
 	if err == nil && !v.Covers(now) {
 		err = now.Refuse("")
 	}
-	return now, err
+	return now, cmp.Or(err, RefuseHalfAdopted(ctx, s))
 }
 
 // Covers reports whether a later judgement finds only what this judgement has found.
