@@ -274,10 +274,15 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	}
 	old := h.lineage.Adopting
 	fills := h.info.Leads+h.info.InDoubt == 0 || old != nil && old.Fills
-	mark := func(m *Adopting) error {
-		h.lineage.Adopting = m
-		return h.lineage.Keep(ctx, s)
+	keep := func(tx Tx, adopting *Adopting) error {
+		return changeLineage(tx, func(l *Lineage) {
+			for _, a := range h.lineage.Ancestors {
+				l.Descend(a.ID, a.Commits)
+			}
+			l.Adopting = adopting
+		})
 	}
+	mark := func(m *Adopting) error { return s.Alone(ctx, func(tx Tx) error { return keep(tx, m) }) }
 	if old == nil { // as long as the list is not read, only its files identify it
 		if err := mark(&Adopting{Words: leads.Words, Fills: fills}); err != nil {
 			return r, err
@@ -315,13 +320,12 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	h.lineage.Adopting = nil
 	missing := cmp.Or(leads.Missing(), lacked)
 	return r, s.Alone(ctx, func(tx Tx) error {
 		if missing == "" {
-			return tx.PutNote(h.lineage.Note())
+			return keep(tx, nil)
 		}
-		return errors.Join(tx.PutNote(h.lineage.Note()), tx.Lack(missing))
+		return errors.Join(keep(tx, nil), tx.Lack(missing))
 	})
 }
 

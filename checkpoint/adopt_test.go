@@ -44,7 +44,7 @@ func TestNoRunBeginsIfAnAdoptionWasCutOffMeanwhile(t *testing.T) {
 	v, err := checkpoint.Judge(t.Context(), l, nil, true, nil)
 	must.Do(t, err)
 	cut := &checkpoint.Lineage{Adopting: &checkpoint.Adopting{Words: leadsOf("a.csv").Words}}
-	must.Do(t, cut.Keep(t.Context(), l))
+	must.Do(t, checkpoint.PutNote(t.Context(), l, checkpoint.LineageNote, checkpoint.Encode(cut)))
 	err = v.Begin(t.Context(), l, checkpoint.Witness{Run: "r"}, "")
 	wantRefusal(t, err, checkpoint.ErrHalfAdopted, "--namespace=dealers")
 }
@@ -207,7 +207,7 @@ func TestAdoptedResultsCountAlsoIfTheirLedgerWasAnswered(t *testing.T) {
 	lost := checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 3, Commits: 4}
 	m, ws := ledger(t, "z"), bookOf(t, lost)
 	lineage := checkpoint.Lineage{Answered: []string{"lost"}}
-	must.Do(t, lineage.Keep(t.Context(), m))
+	must.Do(t, checkpoint.PutNote(t.Context(), m, checkpoint.LineageNote, checkpoint.Encode(lineage)))
 	leads := leadsOf("a.csv", "a", "b")
 	leads.From = []checkpoint.Witness{lost}
 	adopt(t, m, ws, leads)

@@ -114,11 +114,6 @@ func eachDoubt(tx Tx, f func(KeptKey) KeptKey) error {
 
 // AcceptLoss makes an incomplete or half adopted checkpoint complete. freed counts held rows that may be sent now.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	l.Adopting = nil
 	err = s.Alone(ctx, func(tx Tx) error {
 		freed = 0
 		err := eachDoubt(tx, func(k KeptKey) KeptKey {
@@ -136,7 +131,7 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(tx.PutNote(l.Note()), tx.Lack(""))
+		return errors.Join(changeLineage(tx, func(l *Lineage) { l.Adopting = nil }), tx.Lack(""))
 	})
 	return freed, err
 }

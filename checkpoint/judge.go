@@ -354,10 +354,7 @@ func (v *Judgement) Answer(ctx context.Context, s Store) error {
 	if len(v.Asks) == 0 {
 		return nil
 	}
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return err
-	}
-	l.Answered = append(l.Answered, ids(v.Asks)...)
-	return l.Keep(ctx, s)
+	return s.Alone(ctx, func(tx Tx) error {
+		return changeLineage(tx, func(l *Lineage) { l.Answered = append(l.Answered, ids(v.Asks)...) })
+	})
 }

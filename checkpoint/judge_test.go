@@ -82,7 +82,7 @@ func TestJudge(t *testing.T) {
 	m := ledger(t, "a", "b", "c")
 	own, at := m.Info().ID, m.Info().Sequence
 	lineage := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}, Answered: []string{"answered"}}
-	must.Do(t, lineage.Keep(t.Context(), m))
+	must.Do(t, checkpoint.PutNote(t.Context(), m, checkpoint.LineageNote, checkpoint.Encode(lineage)))
 	other := checkpoint.Witness{Ledger: "other", Target: here, Place: "/srv/other.db", Run: "x"}
 	with := func(change func(w *checkpoint.Witness)) checkpoint.Witness {
 		w := other
@@ -191,7 +191,7 @@ func TestJudgeKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := ledger(t, "a")
-			must.Do(t, answered.Keep(t.Context(), m))
+			must.Do(t, checkpoint.PutNote(t.Context(), m, checkpoint.LineageNote, checkpoint.Encode(answered)))
 			ws := bookOf(t, test.all...)
 			v := judged(t, m, ws, checkpoint.KindOf(&shape))
 			if asks := v.Question() != ""; asks != test.asks {
@@ -270,7 +270,7 @@ func TestTakeOlder(t *testing.T) {
 			for cut := range 2 {
 				m := ledger(t, "a")
 				parent := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
-				must.Do(t, parent.Keep(t.Context(), m))
+				must.Do(t, checkpoint.PutNote(t.Context(), m, checkpoint.LineageNote, checkpoint.Encode(parent)))
 				id := m.Info().ID
 				ws := bookOf(t, test.witnesses(id)...)
 				if took, err := checkpoint.TakeOlder(t.Context(), m, ws, "wrong", test.moved); took || err != nil {
@@ -304,6 +304,31 @@ func (f *failing) Alone(ctx context.Context, change func(checkpoint.Tx) error) e
 		return errCut
 	}
 	return f.Store.Alone(ctx, change)
+}
+
+// shared is a Store that another process changes right after each read of notes.
+type shared struct {
+	checkpoint.Store
+	change func()
+}
+
+func (s shared) Notes(ctx context.Context, prefix string) ([]checkpoint.Note, error) {
+	defer s.change()
+	return s.Store.Notes(ctx, prefix)
+}
+
+// Two processes that answer at one moment, in one database, keep both answers.
+func TestNoAnswerIsLostToAnother(t *testing.T) {
+	m := ledger(t, "a")
+	answer := func(s checkpoint.Store, id string) {
+		must.Do(t, (&checkpoint.Judgement{Asks: []checkpoint.Finding{{ID: id}}}).Answer(t.Context(), s))
+	}
+	given := []string{"ours"}
+	answer(shared{m, func() { answer(m, "theirs"); given = append(given, "theirs") }}, "ours")
+	l, err := checkpoint.LineageOf(t.Context(), m)
+	if must.Do(t, err); len(l.Answered) != len(given) {
+		t.Errorf("of %q the ledger has %q", given, l.Answered)
+	}
 }
 
 // placedStore is a Store that gives another path as its own.

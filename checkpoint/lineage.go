@@ -38,21 +38,22 @@ type Adopting struct {
 const LineageNote = "lineage"
 
 // LineageOf reads the lineage of a ledger; it is empty if there is none.
-func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
-	text, err := NoteOf(ctx, s, LineageNote)
-	if err == nil && text != nil {
-		err = Decode(text, &l)
+func LineageOf(ctx context.Context, s Store) (Lineage, error) {
+	return valueOf[Lineage](NoteOf(ctx, s, LineageNote))
+}
+
+// changeLineage reads and writes the lineage in one transaction, because another process may change it, too.
+func changeLineage(tx Tx, change func(l *Lineage)) error {
+	l, err := valueOf[Lineage](tx.Note(LineageNote))
+	if err != nil {
+		return err
 	}
-	return l, err
+	change(&l)
+	return tx.PutNote(l.Note())
 }
 
 // Note returns the note that holds the lineage.
 func (l *Lineage) Note() Note { return Note{LineageNote, Encode(l)} }
-
-// Keep stores the lineage in a ledger, durably.
-func (l *Lineage) Keep(ctx context.Context, s Store) error {
-	return PutNote(ctx, s, LineageNote, Encode(l))
-}
 
 // Descend notes that a ledger descends from another one, up to this commit of the other.
 func (l *Lineage) Descend(id string, commits uint64) {
@@ -106,17 +107,15 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 
 // Renew makes a ledger usable that lacks something: it becomes incomplete, gets a new ID, and descends from newer ones.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return err
-	}
 	info := s.Info()
-	l.Descend(info.ID, info.Sequence)
-	for i := range newer {
-		l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
+	descend := func(l *Lineage) {
+		l.Descend(info.ID, info.Sequence)
+		for i := range newer {
+			l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
+		}
 	}
 	return s.Alone(ctx, func(tx Tx) error {
-		return errors.Join(tx.PutNote(l.Note()), tx.Lack(missing), tx.Renew())
+		return errors.Join(changeLineage(tx, descend), tx.Lack(missing), tx.Renew())
 	})
 }
 
@@ -143,7 +142,7 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flag
 				at(info.Path, flags)+". Profiles of machines that take turns have one machine: NAME")
 	}
 	l.Machine = this
-	return l.Keep(ctx, s)
+	return PutNote(ctx, s, LineageNote, Encode(l))
 }
 
 // NoteMachine notes this machine in a checkpoint file that was not used on any so far, see [OnThisMachine].

@@ -116,12 +116,16 @@ func (d *Digester) ShapeNote(s *Shape) Note {
 	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
 }
 
-func decisionsAbout(tx Tx, key string) (all []KeptDecision, err error) {
-	value, err := tx.Note(NoteOfDecisions(key))
-	if err == nil && value != nil {
-		err = Decode(value, &all)
+// valueOf returns the value of a note that was read; zero if there is none.
+func valueOf[T any](note []byte, err error) (value T, _ error) {
+	if err == nil && note != nil {
+		err = Decode(note, &value)
 	}
-	return all, err
+	return value, err
+}
+
+func decisionsAbout(tx Tx, key string) ([]KeptDecision, error) {
+	return valueOf[[]KeptDecision](tx.Note(NoteOfDecisions(key)))
 }
 
 func putDecisions(tx Tx, key string, all []KeptDecision) error {

@@ -17,7 +17,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Sender makes the service's calls. It never retries; its errors are *leadapi.Error.
+// Sender is a *leadapi.Client (leadapi.go draws a call). It never retries; its errors are *leadapi.Error.
 type Sender interface {
 	Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error)
 	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
@@ -75,7 +75,7 @@ func (e *engine) doubtOf(j *job, d *checkpoint.Entry) {
 
 // create claims the row, sends the request and settles the outcome, which is partial until its ExternalID is linked.
 func (e *engine) create(j *job) {
-	failpoint.At("before intent")
+	failpoint.At("before claim")
 	shape := e.shapes[j.input].Load()
 	if e.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()

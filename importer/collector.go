@@ -21,16 +21,16 @@ import (
 
 // collector counts how rows end, hands them to the files and makes the summary. The engine's lock guards it.
 type collector struct {
-	tally   *tally
-	limiter *limiter
-	dry     *dryRun             // nil, unless the run sends nothing
-	drift   *drift              // nil, unless it is a reconciliation
-	pulls   *pulls              // nil: no pull file is wanted
-	write   func(*item) error   // writer.add: takes each row after its outcome is durable
-	before  *report.LastRejects // what needed attention in the run before
-	began   time.Time           // when the run began
-	liveAt  time.Time           // when Live was last called, once a second
-	unkept  []report.Unkept     // leads whose ID was not stored; at most one for each claim that may be open
+	tally    *tally
+	limiter  *limiter
+	dry      *dryRun             // nil, unless the run sends nothing
+	drift    *drift              // nil, unless it is a reconciliation
+	pulls    *pulls              // nil: no pull file is wanted
+	handOver func(*item) error   // writer.add: takes each row after its outcome is durable
+	before   *report.LastRejects // what needed attention in the run before
+	began    time.Time           // when the run began
+	liveAt   time.Time           // when Live was last called, once a second
+	unkept   []report.Unkept     // leads whose ID was not stored; at most one for each claim that may be open
 }
 
 // countRead counts a row that was read, only once. A reconciliation also notes the lead that the row names.
@@ -82,7 +82,7 @@ func (r *run) collect(it *item, how ending) *Stop {
 	if r.dry != nil {
 		why = nil
 	}
-	if err := r.write(it); err != nil && why == nil {
+	if err := r.handOver(it); err != nil && why == nil {
 		why = delivery.StopFor(report.Unwritten(err))
 	}
 	return why

@@ -251,7 +251,7 @@ func TestUnusedColumnsOfAllJSONLRowsAreListed(t *testing.T) {
 
 // Validate, and an import that finds everything done, end millions of rows this way.
 func TestRowThatIsNotSentAllocatesNothing(t *testing.T) {
-	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1), limiter: &limiter{limits: new(delivery.Limits)}, write: func(*item) error { return nil }}}
+	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1), limiter: &limiter{limits: new(delivery.Limits)}, handOver: func(*item) error { return nil }}}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending

@@ -423,7 +423,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	o.Command = command
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
 	must.Do(t, tr.intake.bind())
-	tr.sender, tr.write = service, tr.records.add
+	tr.sender, tr.handOver = service, tr.records.add
 	tr.breaker.Reach = func(context.Context) error { return nil }
 	return tr
 }

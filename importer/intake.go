@@ -59,7 +59,7 @@ func (b *batch) next() *item {
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
 	options *Options
-	digest  func(*item)  // makes the digest of what an import sends, or those of a sync's content; nil: makes none
+	digest  func(*item)  // requestDigest or, for a sync, contentDigests (run.keepIn); nil: none
 	caught  bool         // note texts that a map lacks and its else takes
 	over    chan []*item // rows that have ended, whose memory is used again
 

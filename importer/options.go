@@ -85,7 +85,7 @@ type Checking struct {
 // Keeping is where the run is kept: the checkpoint, its witnesses, the fleet and the files.
 type Keeping struct {
 	Checkpoint string // path
-	// Open opens the checkpoint. With require, a checkpoint that is missing or knows nothing is an error that
+	// Open opens the checkpoint (ledger.Opener). With require, one that is missing or knows nothing is an error that
 	// wraps checkpoint.ErrMissing. With readOnly, it makes no checkpoint.
 	Open       func(require, readOnly bool) (checkpoint.Store, error)
 	Witnesses  *checkpoint.Witnesses        // the notes about earlier ledgers; nil: there are none

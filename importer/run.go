@@ -4,7 +4,7 @@
 //
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
-//	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
+//	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Store.Find), then a Step
 //	           │                         for each row (plan.go): the row ends, begins a lane, or joins one
 //	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
 //	           │                         joined the lane are looked up again and decided here
@@ -16,11 +16,12 @@
 //	         lane.go       carried       back under the engine's lock
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
-//	         writer.go     write         one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
+//	         writer.go     add, write    one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
 //	                                     the disk is slow, the run waits
 //
-// Claim, mark and settle return once the Ledger's own goroutine has committed and synced them. A kill in between leaves
-// the row in doubt, partial or unsettled. After the checkpoint is closed, files get their names, the summary last.
+// Claim, mark and settle (Ledger.Do ─▶ Store.Commit ─▶ KeptKey.Apply) return once they are synced. A kill before them
+// leaves nothing, after them only lacks the row's line in the results, and in between the row is in doubt, partial or
+// unsettled. After the checkpoint is closed, files get their names, the summary last.
 // item.go describes the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link

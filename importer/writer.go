@@ -52,7 +52,7 @@ func (r *run) openFiles() (*writer, error) {
 		w.inputs = append(w.inputs,
 			report.Input{Path: in.Path, Format: in.Format, Delimiter: in.Delimiter, ByteOrderMark: mark})
 	}
-	r.write = w.add
+	r.handOver = w.add
 	go w.run()
 	return w, nil
 }

@@ -44,7 +44,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	path, _, _ := strings.Cut(r.target, "?")
 	seen := Call{Kind: r.op, Method: r.method, URL: r.host.origin + path, RequestID: r.id, Began: c.config.Now()}
 	r.limit = time.Now().Add(c.config.Timeout)
-	status, fault := c.carry(ctx, r, read, &seen)
+	status, fault := c.exchange(ctx, r, read, &seen)
 	seen.Status, seen.Fault, seen.Duration = status, fault, c.config.Now().Sub(seen.Began)
 	if c.config.Observe != nil {
 		c.config.Observe(seen)
@@ -52,8 +52,8 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	return status, fault
 }
 
-// carry makes a call and notes in seen what happened.
-func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (int, *Error) {
+// exchange makes a call and notes in seen what happened.
+func (c *Client) exchange(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (int, *Error) {
 	conn, fault := c.ready(ctx, &r, seen)
 	if fault != nil {
 		return 0, fault

@@ -39,7 +39,7 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 // kindOf names a commit for [failpoint.At], by the change in it whose kind comes first.
 func kindOf(changes []*checkpoint.Change) string {
 	first := slices.MinFunc(changes, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Kind, b.Kind) })
-	return [...]string{"intent", "withdrawal", "outcome", "mark"}[first.Kind]
+	return [...]string{"claim", "withdrawal", "settle", "mark"}[first.Kind]
 }
 
 // Alone makes the changes of f one commit, see [checkpoint.Store].

@@ -10,8 +10,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// Breaker holds every request in one queue until it may be sent, and decides whether it is sent again. It limits
-// the requests in flight; the client has as many connections. If the service asks to wait, all requests wait.
+// Breaker holds every request in one queue until it may be sent, and Deliver (delivery.go) sends it again where that is
+// safe. It limits requests in flight; the client has as many connections. If the service asks to wait, all requests wait.
 type Breaker struct {
 	Settings
 	mu    sync.Mutex

@@ -74,7 +74,7 @@ type Info struct {
 type File struct {
 	info   Info // bytes and checksum are in meter
 	format Format
-	reader rows.Reader
+	reader rows.Reader   // of package delimited, jsonrows or xlsx, see openText
 	window *lines.Window // nil for a workbook
 	ahead  []Row         // rows that Next has not returned yet
 	ready  int           // how many of ahead are certain; the others may be on the last lines, which are left out

@@ -130,8 +130,8 @@ func TestPanicEndsTheRunInOrder(t *testing.T) {
 		nth   int
 		doubt int
 	}{
-		{"before intent", 9, 0},       // in a lane, with nothing claimed
-		{"commit outcome", 3, 8},      // in the ledger's goroutine: no answer can be stored any more
+		{"before claim", 9, 0},        // in a lane, with nothing claimed
+		{"commit settle", 3, 8},       // in the ledger's goroutine: no answer can be stored any more
 		{"answered", 9, 1},            // in a lane
 		{"before link", 5, 0},         // in a lane, with a lead that is made
 		{"after results line", 9, 0},  // in the writer

@@ -225,7 +225,7 @@ var fleetSteps = []struct {
 	point string
 	nth   int
 }{
-	{"before intent", 5}, {"write", 20}, {"written", 15}, {"answered", 30}, {"before run is noted", 1},
+	{"before claim", 5}, {"write", 20}, {"written", 15}, {"answered", 30}, {"before run is noted", 1},
 }
 
 // A worker stops at some step and goes on when another one has its place. It settles what it claimed and ends with 6.

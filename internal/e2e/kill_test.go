@@ -306,23 +306,23 @@ var steps = []struct {
 }{
 	{"write", 1, "none", "0"}, // the token request
 	{"read", 1, "none", "0"},
-	{"before intent", 1, "none", "0"},
-	{"commit intent", 1, "none", "0"},
-	{"durable intent", 1, "in_doubt", "0"},
+	{"before claim", 1, "none", "0"},
+	{"commit claim", 1, "none", "0"},
+	{"durable claim", 1, "in_doubt", "0"},
 	{"write", 2, "in_doubt", "0"},     // head and first part of the body
 	{"write", 3, "in_doubt", "0"},     // in the middle of the body
 	{"written", 3, "in_doubt", "0 1"}, // the whole request
 	{"read", 2, "in_doubt", "1"},
 	{"answered", 1, "in_doubt", "1"},
-	{"commit outcome", 1, "in_doubt", "1"},
-	{"durable outcome", 1, "partial", "1"},
+	{"commit settle", 1, "in_doubt", "1"},
+	{"durable settle", 1, "partial", "1"},
 	{"before link", 1, "partial", "1"},
 	{"write", 4, "partial", "1"},
 	{"written", 4, "partial", "1"},
 	{"read", 3, "partial", "1"},
 	{"link answered", 1, "partial", "1"},
-	{"commit outcome", 2, "partial", "1"},
-	{"durable outcome", 2, "created", "1"},
+	{"commit settle", 2, "partial", "1"},
+	{"durable settle", 2, "created", "1"},
 	{"before results line", 1, "created", "1"},
 	{"after results line", 1, "created", "1"},
 	{"before run is noted", 1, "created", "1"},

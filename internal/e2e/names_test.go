@@ -8,11 +8,11 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// After a kill with one durable intent, a lead may exist: the same file with another key is refused. After a kill
+// After a kill with one durable claim, a lead may exist: the same file with another key is refused. After a kill
 // before that, nothing is noted, and another key is accepted. faults 2, 131
 func TestShapeIsNotedWithTheFirstIntent(t *testing.T) {
 	t.Parallel()
-	for point, code := range map[string]int{"before intent": 0, "durable intent": 2} {
+	for point, code := range map[string]int{"before claim": 0, "durable claim": 2} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{})

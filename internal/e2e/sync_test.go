@@ -127,8 +127,8 @@ func TestCrashStepsOfSync(t *testing.T) {
 		{"durable mark:1", "0", true},
 		{"before update:1", "0", true},
 		{"update answered:1", "1", true},
-		{"commit outcome:1", "1", true},
-		{"durable outcome:1", "1", false},
+		{"commit settle:1", "1", true},
+		{"durable settle:1", "1", false},
 		{"before results line:1", "1", false},
 	} {
 		t.Run(step.point, func(t *testing.T) {
