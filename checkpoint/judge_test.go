@@ -361,7 +361,7 @@ func TestOnThisMachine(t *testing.T) {
 		if err := checkpoint.OnThisMachine(t.Context(), m, step.machine, step.here, nil); (err != nil) != step.refused {
 			t.Errorf("step %d: %v", i, err)
 		} else if err != nil {
-			wantRefusal(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db")
+			wantRefusal(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db", "--accept-older=")
 		}
 	}
 	note, err := checkpoint.NoteOf(t.Context(), m, checkpoint.LineageNote)

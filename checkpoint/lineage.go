@@ -87,28 +87,33 @@ func halfAdopted(s Store, list []string, text string) error {
 		"; leadferry checkpoint check --accept-loss --checkpoint "+shell.Path(path)+" gives the list up")
 }
 
-// TakeOlder accepts a ledger that is older than known, or that was copied to moved: it becomes incomplete and gets a
-// new ID. answer is the ID that the refusal printed. took is false if it is another one, or if nothing was refused.
+// TakeOlder accepts a ledger that is older than known, that was copied to moved, or that a person calls a backup: it
+// becomes incomplete and gets a new ID. answer is the ID that the refusal printed; took is false if it is another one.
 func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string) (took bool, err error) {
 	v, err := Judge(ctx, s, ws, false, nil)
 	if err != nil {
 		return false, err
 	}
-	want, missing := s.Info().ID, "leads that "+moved+" got after the copy"
-	if len(v.Older) > 0 {
-		want, missing = AnswerID(ids(v.Older)), "leads that were made after this copy was taken"
+	want, missing := s.Info().ID, "leads that were made after this copy was taken"
+	switch {
+	case len(v.Older) > 0:
+		want = AnswerID(ids(v.Older))
+	case moved != "":
+		missing = "leads that " + moved + " got after the copy"
 	}
-	if len(v.Older) == 0 && moved == "" || answer != want {
+	if answer != want {
 		return false, nil
 	}
 	err = Renew(ctx, s, missing, v.Older)
 	return err == nil, err
 }
 
-// Renew makes a ledger usable that lacks something: it becomes incomplete, gets a new ID, and descends from newer ones.
+// Renew makes a ledger usable that lacks something: it becomes incomplete, gets a new ID, descends from newer ones, and
+// belongs to no machine.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	info := s.Info()
 	descend := func(l *Lineage) {
+		l.Machine = ""
 		l.Descend(info.ID, info.Sequence)
 		for i := range newer {
 			l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
@@ -136,22 +141,14 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flag
 	case l.Machine == this:
 		return nil
 	case l.Machine != "" && !here:
-		return Refuse(info.Path, ErrOtherMachine, "was last used on another machine: if that one goes on with its "+
-			"copy, each machine makes the leads again that the other has made",
+		return Refuse(info.Path, ErrOtherMachine, "was last used on another machine: two machines with one checkpoint "+
+			"make leads twice",
 			"stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here"+
-				at(info.Path, flags)+". Profiles of machines that take turns have one machine: NAME")
+				at(info.Path, flags)+". A backup lacks later leads: "+AcceptOlder(info.ID, info.Path)+
+				". Profiles of machines that take turns have one machine: NAME")
 	}
 	l.Machine = this
 	return PutNote(ctx, s, LineageNote, Encode(l))
-}
-
-// NoteMachine notes this machine in a checkpoint file that was not used on any so far, see [OnThisMachine].
-func NoteMachine(ctx context.Context, s Store, machine string) error {
-	l, err := LineageOf(ctx, s)
-	if err != nil || l.Machine != "" {
-		return err
-	}
-	return OnThisMachine(ctx, s, machine, false, nil)
 }
 
 // Contents is everything that a Store knows, so that another Store can take it over.

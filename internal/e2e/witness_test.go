@@ -176,6 +176,24 @@ func TestCheckpointOfAnotherMachineIsRefused(t *testing.T) {
 	w.holds(20)
 }
 
+// A backup that is put in place on another machine, where no witness is, may lack leads: taken for that by the printed
+// command, it holds the rows that it does not know. Invariant 9
+func TestABackupOnAnotherMachineIsIncomplete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(20)
+	w.env = append(w.env, "LEADFERRY_MACHINE=one")
+	w.must(0, append(importFour, "--limit", "10")...)
+	restore := w.backup("state")
+	w.must(0, importFour...)
+	restore()
+	w.removeAll("leadferry-runs", "state/leadferry/ledgers")
+	w.env = append(w.env, "LEADFERRY_MACHINE=two")
+	w.must(0, "checkpoint check", id(t, w.must(4, importFour...), "--accept-older"))
+	contains(t, w.must(5, importFour...), "held, not sent: 10")
+	w.holds(20)
+}
+
 // A relative path in the environment is refused: in another folder it would be another checkpoint.
 func TestRelativeCheckpointInTheEnvironmentIsRefused(t *testing.T) {
 	t.Parallel()

@@ -326,7 +326,8 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if len(v.Older) > 0 || db.Info().Moved != "" { // the witnesses must go on describing the newer one
+	// the witnesses must go on describing the newer one
+	if len(v.Older) > 0 || db.Info().Moved != "" || m.C.String("accept-older") != "" {
 		return f()
 	}
 	command, now := m.C.Command.Name, time.Now()
@@ -349,7 +350,9 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	before := db.Info().Sequence
 	err = f()
 	if err == nil && db.Info().Sequence != before { // what f adopted or settled belongs to this machine
-		err = checkpoint.NoteMachine(ctx, db, m.Machine)
+		if err = checkpoint.OnThisMachine(ctx, db, m.Machine, false, nil); errors.Is(err, checkpoint.ErrOtherMachine) {
+			err = nil
+		}
 	}
 	info := db.Info()
 	isDropped := info.New && !info.Incomplete && info.Leads+info.InDoubt == 0
