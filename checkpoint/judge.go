@@ -272,7 +272,7 @@ func (v *Judgement) Refuse(answer string) error {
 			}
 		}
 	}
-	ways = append(ways, "if other leads are meant: --new-checkpoint="+AnswerID(ids(v.Asks)))
+	ways = append(ways, "if other leads are meant (rows sent before are made twice): --new-checkpoint="+AnswerID(ids(v.Asks)))
 	return Refuse(v.Path, ErrGone, texts(v.Asks), strings.Join(ways, "\nhint: "))
 }
 

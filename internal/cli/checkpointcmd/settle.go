@@ -107,14 +107,14 @@ func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Dec
 // The words that decide instead of a lead ID.
 const exists, notMade = "exists", "none"
 
-// decisionsOf reads what a person wrote into lead_id. spots are the places of the decisions; all counts the rows read.
+// decisionsOf reads what a person wrote into lead_id. spots are the places of the decisions; all counts the keys.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
 	given := map[string]checkpoint.Decision{}
 	for row, err := range read.each {
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		all++
+		given[row.Key] = given[row.Key] // counts each key once: each of its rows is listed in rejects
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
 		if !isRun(d.Run) { // a spreadsheet program changed it to a number
 			d.Run = ""
@@ -136,14 +136,13 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 				return nil, nil, 0, err
 			}
 		}
-		if given[d.Key] == d { // each row of a key is listed in rejects
-			all--
+		if given[d.Key] == d {
 			continue
 		}
 		given[d.Key] = d
 		decisions, spots = append(decisions, d), append(spots, row.spot)
 	}
-	return decisions, spots, all, nil
+	return decisions, spots, len(given), nil
 }
 
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
