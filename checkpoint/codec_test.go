@@ -27,7 +27,7 @@ func TestEncodingChangesOnlyWithTheFormatNumber(t *testing.T) {
 	notes := checkpoint.Encode([]any{decision, checkpoint.RunInfo{ID: "run", Started: at}, checkpoint.Kind{Key: "{id}"}})
 	lineage := checkpoint.Lineage{Machine: "m", Ancestors: []checkpoint.Ancestor{{ID: "a"}}, Answered: []string{"b"}}
 	sum := sha256.Sum256(append(append(known, notes...), lineage.Note().Value...))
-	if got := fmt.Sprintf("%d %x", checkpoint.Format, sum[:8]); got != "20 dd83d249fcabb780" {
+	if got := fmt.Sprintf("%d %x", checkpoint.Format, sum[:8]); got != "21 dd83d249fcabb780" {
 		t.Errorf("the encoding is now %s: did you raise checkpoint.Format?", got)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/text/unicode/norm"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
@@ -269,7 +267,7 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	for _, f := range o.Inputs {
 		in := f.Info()
 		shapes = append(shapes, checkpoint.Shape{
-			Columns: checkpoint.Map(f.Columns(), norm.NFC.String), Key: o.Mapping.KeyIn(in.Format, in.Encoding),
+			Columns: checkpoint.Map(f.Columns(), mapping.ColumnName), Key: o.Mapping.KeyIn(in.Format, in.Encoding),
 			Namespace: o.Mapping.Namespace(), Path: in.Path, Rejects: f.IsRejects(),
 		})
 	}

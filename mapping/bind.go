@@ -96,6 +96,9 @@ func (b *Binding) OnlyKey(cells []string, open bool) bool {
 	return open
 }
 
+// ColumnName returns a column's name as it counts for keys: other exports write it in another case or Unicode form.
+func ColumnName(name string) string { return strings.ToLower(norm.NFC.String(name)) }
+
 // divide sets which of the row's own columns are used, identify the row, are sent by rest, or are unused.
 func (b *Binding) divide(m *Mapping, s *search) {
 	rest := b.plan.rest
@@ -113,7 +116,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		}
 	}
 	for i, name := range s.columns.Names[:s.columns.Own] {
-		col, resting := ownColumn{name: norm.NFC.String(name), index: i, without: s.parts[name]}, takes(name)
+		col, resting := ownColumn{name: ColumnName(name), index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(col.without) > 0
 		b.own = append(b.own, col)
 		b.Uses = append(b.Uses, used || resting || own)

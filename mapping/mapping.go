@@ -184,11 +184,10 @@ func (m *Mapping) ForShards() error {
 // Has reports whether a row is in the part, by the hash of its lead ID, else of its folded key: keys that look alike
 // share a part. A row that has neither goes by its place in the input. All versions of the program must agree.
 func (s Shard) Has(row *Record, place int) bool {
-	if s.Of <= 1 {
-		return true
-	}
 	part := uint64(place)
 	switch {
+	case s.Of <= 1:
+		return true
 	case row.LeadID != "":
 		part = xxhash.Sum64String(row.LeadID)
 	case row.Key != "":

@@ -124,4 +124,7 @@ func TestRejectsAreReadWhateverTheSourceOfTheMappingSays(t *testing.T) {
 	text := strings.Join(header, ",") + "\n7,Ann,4,invalid,no,\n"
 	f := opened(t, write(t, "rejects.csv", text), source.Options{Format: source.XLSX, Sheet: "Leads"})
 	must.Same(t, []any{"2:7|Ann\n", "csv"}, []any{show(rowsOf(t, f)), f.Info().Format})
+	text = "\"Phone\nhome\"," + text // whose name has a line break: what makes it rejects is on the second line
+	f = opened(t, write(t, "rejects.csv", strings.Replace(text, "\n7", "\n030,7", 1)), frame(1, 1, "", ""))
+	must.Same(t, "3:030|7|Ann\n", show(rowsOf(t, f)))
 }

@@ -26,6 +26,7 @@ func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 		{"escaped NUL", `{"a":"\u0000"}`, "1!nul\n"},
 		{"the text of an escaped NUL", `{"a":"\\u0000"}`, "1:\\u0000\n"},
 		{"no members", `{}`, "1!json\n"},
+		{"escapes in objects", `{"a":{"c":"K\u00f6ln \/ a"}}`, "1:{\"c\":\"Köln / a\"}\n"},
 		{"blank lines count as lines", "\n{\"a\":1}\n \r\n\n{\"a\":2}", "2:1\n5:2\n"},
 		{"byte order mark later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":2}\n\xEF\xBB\xBF\xEF\xBB\xBF{\"a\":3}\n", "1:1\n2:2\n3:3\n"},
 		{"no rows", "", ""},

@@ -151,10 +151,12 @@ func (f *File) openText(o Options) (err error) {
 	if err := refuseContent(head); err != nil { // again: text in UTF-16 is readable only now
 		return err
 	}
-	switch content := textFormat(head); {
+	switch isJSON := beginsJSON().Match(head); {
+	case f.format == "" && !isJSON:
+		f.format = CSV
 	case f.format == "":
-		f.format = content
-	case o.Format == "" && f.format != JSONL && content == JSONL:
+		f.format = JSONL
+	case o.Format == "" && f.format != JSONL && isJSON:
 		return rows.Refuse("holds JSON, though its name says "+string(f.format),
 			"add --format jsonl; if its header begins with a brace, --format "+string(f.format))
 	}
@@ -222,17 +224,8 @@ func namedFormat(name string) Format {
 	}[filepath.Ext(name)]
 }
 
-// textFormat returns JSONL for a text that begins with an object or a list of objects, else CSV.
-func textFormat(line []byte) Format {
-	const white = " \t\r\n"
-	line = bytes.TrimLeft(line, white)
-	list, isList := bytes.CutPrefix(line, []byte("["))
-	list = bytes.TrimLeft(list, white)
-	if bytes.HasPrefix(line, []byte("{")) || isList && (len(list) == 0 || list[0] == '{') {
-		return JSONL
-	}
-	return CSV
-}
+// beginsJSON matches a text that begins with an object or with a list of objects.
+var beginsJSON = spelling.Form(`^[ \t\r\n]*(?:\{|\[[ \t\r\n]*(?:\{|$))`)
 
 // NewStream returns a reader of in that can be closed while a Read waits. Its goroutine ends with in, or the process.
 func NewStream(in io.Reader) io.ReadCloser {

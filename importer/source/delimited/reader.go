@@ -40,16 +40,15 @@ type Reader struct {
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or a read error.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	in.SkipTo(o.SkipRows + 1)
-	if found.Delimiter = findDelimiter(in, o); !canDelimit(found.Delimiter) {
+	r := &Reader{in: in, found: found, comment: o.Comment, plain: o.NoQuotes}
+	_, _ = r.first() // passes comments; reading the header reports an error
+	d := findDelimiter(in, o)
+	if found.Delimiter = d; !utf8.ValidRune(d) || d == utf8.RuneError || strings.ContainsRune("\"\r\n\x00", d) {
 		return nil, rows.Refuse("the delimiter is a character that cannot separate cells",
 			"use any character except quotes, line ends and NUL")
 	}
 	in.Widen()
-	delim := string(found.Delimiter)
-	r := &Reader{
-		in: in, found: found, delim: delim, comment: o.Comment, plain: o.NoQuotes,
-		quoted: quoted{delim: []byte(delim), escape: o.Backslash},
-	}
+	r.delim, r.quoted = string(d), quoted{delim: []byte(string(d)), escape: o.Backslash}
 	return r, r.begin(o)
 }
 
@@ -164,11 +163,10 @@ var separator = spelling.Form(`^(?i)"?sep=(.)"?$`)
 // findDelimiter finds the delimiter, and passes a line that names it. For a rejects file it does not trust the options:
 // another program may have saved the file with another delimiter.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
-	written := BeginsRejects(in)
-	header, _ := in.First() // reading the header reports an error
-	if named := separator().FindSubmatch(lines.Body(header)); named != nil {
+	written, header := BeginsRejects(in), header(in)
+	if named := separator().FindStringSubmatch(strings.TrimRight(header, "\r\n")); named != nil {
 		if in.Pass(len(header)); o.Delimiter == 0 { // a flag or the mapping wins
-			o.Delimiter, _ = utf8.DecodeRune(named[1])
+			o.Delimiter, _ = utf8.DecodeRuneInString(named[1])
 		}
 	}
 	switch {
@@ -177,13 +175,23 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 	case o.Format == rows.TSV && !written:
 		return '\t'
 	}
-	return detectDelimiter(string(header), o)
+	return detectDelimiter(header, o)
 }
 
-// BeginsRejects reports whether the first line that is not blank is the header of a rejects file.
-func BeginsRejects(in *lines.Window) bool {
+// BeginsRejects reports whether the first record that is not blank is the header of a rejects file.
+func BeginsRejects(in *lines.Window) bool { return rows.IsOfRejects(header(in)) }
+
+// header returns the first record that is not blank: more lines than one if a name has line breaks in quotes.
+func header(in *lines.Window) string {
 	line, err := in.First()
-	return err == nil && rows.IsOfRejects(string(line))
+	text := string(line)
+	for n := 0; strings.Count(text, `"`)%2 == 1; n++ {
+		if line, err = in.Line(len(text)); err != nil || n == 100 { // the quote is text
+			return strings.SplitAfterN(text, "\n", 2)[0]
+		}
+		text += string(line)
+	}
+	return text
 }
 
 // detectDelimiter returns the character that splits the first line into the most cells: comma, semicolon, tab, bar, or
@@ -216,10 +224,6 @@ func detectDelimiter(line string, o rows.Options) rune {
 		}
 	}
 	return best
-}
-
-func canDelimit(d rune) bool {
-	return utf8.ValidRune(d) && d != utf8.RuneError && !strings.ContainsRune("\"\r\n\x00", d)
 }
 
 // record splits the next record into r.fields and returns its size in bytes. The record stays in the window.

@@ -187,9 +187,9 @@ func (r *Reader) members(object []byte, text string) *rows.Problem {
 		}
 		end := int(r.json.InputOffset())
 		cell := text[end-len(value) : end]
-		if kind := value.Kind(); kind == '{' || kind == '[' { // white space alone must not change a cell
+		if kind := value.Kind(); kind == '{' || kind == '[' { // white space and escapes must not change a cell
 			value = value.Clone()
-			_ = value.Compact()
+			_ = value.Compact(jsontext.PreserveRawStrings(false))
 			cell = string(value)
 		}
 		r.values = append(r.values, cell)
