@@ -311,7 +311,7 @@ func (p *pair) finally(rows []string) {
 			break
 		}
 		if n == 5 {
-			p.errorf("the same sync still sent %q, and made %d leads: %s", sent, len(p.service.order)-made, r.outcomes())
+			p.errorf("the same sync sent %q and made %d leads: %s", sent, len(p.service.order)-made, r.outcomes())
 			break
 		}
 	}

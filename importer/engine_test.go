@@ -180,7 +180,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 				rows = tr.tally.counts.Read
 			}
 			if sum != rows || tr.tally.counts.Read != rows || len(tr.records.lines) != rows {
-				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.counts.Read, len(tr.records.lines), rows)
+				t.Errorf("%d ended, %d read, %d lines; want %d", sum, tr.tally.counts.Read, len(tr.records.lines), rows)
 			}
 			for _, l := range tr.records.lines {
 				name, k := l.rec.Content[0].Value, kind(l.rec.Content[0].Value)

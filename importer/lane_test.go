@@ -152,7 +152,7 @@ func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 		}
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2550 changed 450" || others != 2549 || tr.service.clash {
-			t.Errorf("%s; %d leads were made before the slow one; two of one key at once: %v", got, others, tr.service.clash)
+			t.Errorf("%s; %d leads before the slow one; two of one key at once: %v", got, others, tr.service.clash)
 		}
 		if took := time.Since(began); took > 10*time.Minute+time.Second {
 			t.Errorf("took %v", took)

@@ -76,7 +76,7 @@ func TestLimitsEndARun(t *testing.T) {
 		{name: "all refused alike", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1000}}, answer: func(string, int) error { return httpError(403) }, stops: true, most: 8},
 		{name: "all refused alike, never stop", answer: func(string, int) error { return httpError(403) }},
 		{name: "all refused by the client itself", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1000}}, answer: func(string, int) error { return httpError(0) }},
-		{name: "invalid rows are no rejects", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 5}}, invalid: 200},
+		{name: "invalid are no rejects", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 5}}, invalid: 200},
 		{name: "invalid", limits: delivery.Limits{MaxInvalid: delivery.Share{Rows: 5}}, invalid: 6, stops: true},
 		{name: "invalid within the limit", limits: delivery.Limits{MaxInvalid: delivery.Share{Rows: 5}}, invalid: 5},
 		{name: "share of invalid rows", limits: delivery.Limits{MaxInvalid: delivery.Share{Percent: 50}}, invalid: 200, stops: true},

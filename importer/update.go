@@ -75,7 +75,7 @@ func (e *engine) endRead(j *job, a *answer) {
 // update brings a lead in step with its row, mostly by one request. Between mark and answer, nobody knows which values
 // the service has. The answer is compared like a read: if others changed a value, the row's value may be sent again.
 func (e *engine) update(j *job) {
-	for e.mark(j) {
+	for n := 0; e.mark(j); n++ {
 		lead, err := e.patch(e.taking, j, updateRequest(&j.rec, j.step.chosen(sends)))
 		if err != nil {
 			e.updateFailed(j, err)
@@ -102,7 +102,7 @@ func (e *engine) update(j *job) {
 				j.say("a part of the row was not sent")
 			}
 		}
-		if again.Action != Update {
+		if again.Action != Update || n > 0 { // a service that undoes what it has confirmed gets no third try
 			return
 		}
 		j.step, j.before, j.unsure = again, j.entry, false

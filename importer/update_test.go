@@ -146,6 +146,23 @@ func TestAnUpdateCountsOnlyIfTheAnswerShowsIt(t *testing.T) {
 	}
 }
 
+// A service that undoes one field with each update of another gets two updates in a run, and no more.
+func TestAServiceThatUndoesWhatItConfirmedGetsNoThirdUpdate(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		updates, undoes := 0, [][2]string{{"Status", "contacted"}, {"ExternalID", "other"}}
+		p.service.meet = func(_, id string) {
+			if updates++; updates < 10 {
+				p.service.typed(id, undoes[updates%2][0], undoes[updates%2][1])
+			}
+		}
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{Conflict: mapping.RuleFile}}, "a,,x-a,inProgress,Ann,1"))
+		if updates != 2 {
+			t.Errorf("%d updates", updates)
+		}
+	})
+}
+
 // An update without an answer holds back the rows of its lead alone. faults 79, 80
 func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {

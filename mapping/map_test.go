@@ -242,7 +242,9 @@ func TestAReusedRecordHoldsNothingOfTheRowBefore(t *testing.T) {
 func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
 	const want = "row-a042b1a67532a4fa802fe9fb19396ae9"
 	for _, row := range []cells{
-		{"id", "7", "name", "Ann"}, {"name", " Ann ", "id", "7\t"}, {"id", "7", "name", "Ann", "added", " "},
+		{"id", "7", "name", "Ann"},
+		{"name", " Ann ", "id", "7\t"},
+		{"id", "7", "name", "Ann", "added", " "},
 		{"ID", "7", "Name", "Ann"},
 	} {
 		if rec, _ := row.in(t, "version: 1\n"); rec.Key != want {

@@ -28,16 +28,16 @@ func TestOpenRefuses(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"missing when required":  {options: Options{Require: true}, want: checkpoint.ErrMissing, text: "does not exist"},
-		"missing when read only": {options: Options{ReadOnly: true}, want: checkpoint.ErrMissing, text: "does not exist"},
-		"size 0":                 {prepare: content(""), want: checkpoint.ErrDamaged, text: "empty"},
-		"text":                   {prepare: content(strings.Repeat("key,lead_id\n", 2000)), want: checkpoint.ErrDamaged, text: "begin"},
-		"directory":              {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
-		"other database":         {prepare: database(nil), want: checkpoint.ErrDamaged, text: "not a checkpoint"},
-		"other target":           {prepare: created, target: other, want: checkpoint.ErrTarget, text: `trunk "trunk-1"`},
-		"older version":          {prepare: database(func(h *header) { h.Format = checkpoint.Format - 1 }), want: checkpoint.ErrVersion, text: "format version 20; this program reads version 21"},
-		"newer version":          {prepare: database(func(h *header) { h.Format = checkpoint.Format + 1 }), want: checkpoint.ErrVersion, text: "format version 22; this program reads version 21"},
-		"no buckets":             {prepare: database(func(*header) {}), want: checkpoint.ErrDamaged, text: "missing"},
+		"missing, required":  {options: Options{Require: true}, want: checkpoint.ErrMissing, text: "does not exist"},
+		"missing, read only": {options: Options{ReadOnly: true}, want: checkpoint.ErrMissing, text: "does not exist"},
+		"size 0":             {prepare: content(""), want: checkpoint.ErrDamaged, text: "empty"},
+		"text":               {prepare: content(strings.Repeat("key,lead_id\n", 2000)), want: checkpoint.ErrDamaged, text: "begin"},
+		"directory":          {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
+		"other database":     {prepare: database(nil), want: checkpoint.ErrDamaged, text: "not a checkpoint"},
+		"other target":       {prepare: created, target: other, want: checkpoint.ErrTarget, text: `trunk "trunk-1"`},
+		"older version":      {prepare: database(func(h *header) { h.Format = checkpoint.Format - 1 }), want: checkpoint.ErrVersion, text: "format version 20; this program reads version 21"},
+		"newer version":      {prepare: database(func(h *header) { h.Format = checkpoint.Format + 1 }), want: checkpoint.ErrVersion, text: "format version 22; this program reads version 21"},
+		"no buckets":         {prepare: database(func(*header) {}), want: checkpoint.ErrDamaged, text: "missing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestAnExposedFolderIsWarnedOf(t *testing.T) {
 		must.Do(t, os.Chmod(dir, mode))
 		d, err := Open(filepath.Join(dir, "c.db"), target(), Options{})
 		must.Do(t, err)
-		if warned := strings.Contains(strings.Join(d.Info().Warnings, ""), "every user of this machine"); warned != told {
+		if warned := strings.Contains(strings.Join(d.Info().Warnings, ""), "every user of this"); warned != told {
 			t.Errorf("mode %v: %q", mode, d.Info().Warnings)
 		}
 		must.Do(t, d.Close())

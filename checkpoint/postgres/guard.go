@@ -24,32 +24,24 @@ const (
 
 // claims are the keys that this process has claimed or holds in doubt, with the time until which it may send each.
 type claims struct {
-	mu   sync.Mutex
-	good map[string]time.Duration // until when, by sinceBoot
-	lost atomic.Bool              // the connection is lost, so nothing may be sent
+	good sync.Map    // key → until when, by sinceBoot
+	lost atomic.Bool // the connection is lost, so nothing may be sent
 	now  func() time.Duration
 }
 
 // hold makes a claim good for claimTerm from when its commit was asked for.
-func (c *claims) hold(asked time.Duration, key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.good[key] = asked + claimTerm
-}
+func (c *claims) hold(asked time.Duration, key string) { c.good.Store(key, asked+claimTerm) }
 
 func (c *claims) drop(keys ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, key := range keys {
-		delete(c.good, key)
+		c.good.Delete(key)
 	}
 }
 
 // until returns the end of the time when a claim is good. is: this process has the claim.
 func (c *claims) until(key string) (end time.Duration, is bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	end, is = c.good[key]
+	good, _ := c.good.Load(key)
+	end, is = good.(time.Duration)
 	return end, is
 }
 
@@ -62,10 +54,12 @@ func (c *claims) maySend(key string) bool {
 // Guard returns nil if a request for the claim of a key may leave now, see [checkpoint.Store]. It renews an old claim,
 // and waits while another goroutine connects again.
 func (s *Store) Guard(ctx context.Context, key string) error {
-	if s.failed() == nil && s.claims.maySend(key) {
-		return nil
+	for s.failed() != nil || !s.claims.maySend(key) { // after a renewal, too: its answer may have come late
+		if err := cmp.Or(s.renew(key), ctx.Err()); err != nil {
+			return err
+		}
 	}
-	return cmp.Or(s.renew(key), ctx.Err())
+	return nil
 }
 
 // renew makes a claim good for another term, by a commit that finds the claim stored.
@@ -75,24 +69,23 @@ func (s *Store) renew(key string) error {
 	if err := s.usable(); err != nil || s.claims.maySend(key) { // the connection is whole again
 		return err
 	}
-	asked, found := s.claims.now(), false
+	asked := s.claims.now()
 	err := s.change(func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
 		s.number(b, true)
-		b.Queue(`SELECT EXISTS (SELECT FROM leadferry.lead_rows
-			WHERE ledger = $1 AND key = $2 AND worker = $3 AND state = 4)`, s.ledger, []byte(key), s.worker).
-			QueryRow(func(r pgx.Row) error { return r.Scan(&found) })
+		b.Queue(`SELECT leadferry.must(EXISTS (SELECT FROM leadferry.lead_rows
+			WHERE ledger = $1 AND key = $2 AND worker = $3 AND state = 4), '`+notAsSeen+`')`, s.ledger, []byte(key), s.worker)
 		return s.conn.Send(b)
 	})
 	switch {
 	case isOneOf(err, isFenced):
 		_, why, err := s.mayClaim()
 		return cmp.Or(why, err)
+	case isOneOf(err, notAsSeen):
+		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrOtherMaySend)
 	case err != nil:
 		return err
-	case !found:
-		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrOtherMaySend)
 	}
 	s.claims.hold(asked, key)
 	return nil

@@ -175,12 +175,18 @@ func lostCommits(t *testing.T, server *pgtest.Server, p *proxy, address string, 
 	}
 }
 
-// Before a request leaves for a claim older than claimTerm, a commit must confirm the claim.
+// Before a request leaves for a claim older than claimTerm, a commit must confirm the claim. Its answer must come in that
+// term: later, a person may have decided about the row.
 func TestAnOldClaimIsRenewed(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "old"})
-	now := s.claims.now()
-	s.claims.now = func() time.Duration { return now }
+	now, asked, late := s.claims.now(), 0, 0
+	s.claims.now = func() time.Duration {
+		if asked++; asked == late {
+			now += 20 * time.Minute
+		}
+		return now
+	}
 	committed(t, s, claimOf("a"))
 	before := s.commits
 	if err := s.Guard(t.Context(), "a"); err != nil || s.commits != before {
@@ -189,6 +195,10 @@ func TestAnOldClaimIsRenewed(t *testing.T) {
 	now += 2 * claimTerm
 	if err := s.Guard(t.Context(), "a"); err != nil || s.commits != before+1 {
 		t.Fatalf("an old one: %v, %d commits", err, s.commits-before)
+	}
+	now, asked, late = now+2*claimTerm, 0, 4 // after it was found old, twice, and the renewal was asked for
+	if must.Do(t, s.Guard(t.Context(), "a")); !s.claims.maySend("a") {
+		t.Error("a row may be sent by a renewal whose answer came too late")
 	}
 	now += 2 * claimTerm
 	server.Exec(t, address, `UPDATE leadferry.workers SET fenced = now()`)
@@ -294,6 +304,25 @@ func TestAClaimIsNotRenewedDuringADecision(t *testing.T) {
 	}))
 	if err := <-renewed; !errors.Is(err, checkpoint.ErrOtherMaySend) {
 		t.Errorf("the row may be sent: %v", err)
+	}
+}
+
+// If the connection breaks at any message of a renewal, the claim is still this worker's.
+func TestARenewalSurvivesACutAtEveryMessage(t *testing.T) {
+	server, address, target := shared(t)
+	p := newProxy(t, server)
+	s := opened(t, p.through(address), target, Options{Run: "run", Patience: time.Minute})
+	now := s.claims.now()
+	s.claims.now = func() time.Duration { return now }
+	committed(t, s, claimOf("a"))
+	for n, cuts := 1, -1; p.cuts != cuts; n++ { // until a renewal ends before its n-th message
+		now, cuts = now+2*claimTerm, p.cuts
+		p.arm(n, true)
+		must.Do(t, s.Guard(t.Context(), "a"))
+		p.arm(0, false)
+	}
+	if p.cuts < 5 {
+		t.Errorf("the connection was cut %d times", p.cuts)
 	}
 }
 

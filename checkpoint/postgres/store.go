@@ -150,7 +150,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}}
-	s.claims = &claims{good: map[string]time.Duration{}, now: sinceBoot}
+	s.claims = &claims{now: sinceBoot}
 	s.session, s.ending = rand.Int64(), make(chan struct{})
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())

@@ -75,7 +75,7 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	}
 	b.timer = time.AfterFunc(maxWait, func() { b.update(func(time.Time) {}) })
 	if perSecond > 0 {
-		b.pace.every = time.Duration(float64(time.Second) / perSecond)
+		b.pace.every = time.Duration(min(float64(time.Second)/perSecond, float64(365*24*time.Hour)))
 	}
 	return b
 }

@@ -34,7 +34,7 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 		}
 		got := r.Found(3)
 		if got.Same.Rows != rows || got.Planned[create] != len(firsts) {
-			t.Fatalf("%d repeated rows, %d creates, want %d and %d", got.Same.Rows, got.Planned[create], rows, len(firsts))
+			t.Fatalf("%d repeated, %d creates, want %d and %d", got.Same.Rows, got.Planned[create], rows, len(firsts))
 		}
 		must.Same(t, want, got.Same.First)
 	})

@@ -161,6 +161,9 @@ func (b *LastRejects) add(rej Reject) {
 // eachNote calls f for each row of a file that a run wrote, even if a person saved it again. In CSV, it reads only the
 // columns that begin with prefix.
 func eachNote(path, prefix string, f func(Reject)) error {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // a named pipe would wait for its writer
+		return fmt.Errorf("%s is not a file", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	}
 	killed.Newest = true
 	if s := fleet(t, 2, second, killed); s.Requests.Create != 19 || s.ExitCode != 3 || s.StopReason != "1 shard has not ended: 1" {
-		t.Errorf("with one that was killed and has no successor: %+v, exit code %d, %q", s.Requests, s.ExitCode, s.StopReason)
+		t.Errorf("with one killed, without successor: %+v, exit code %d, %q", s.Requests, s.ExitCode, s.StopReason)
 	}
 	going := checkpoint.Member{Shard: 1, Newest: true, Started: other.Started, Rows: []byte(`{"read":7,"created":7}`)}
 	for _, test := range []struct {

@@ -19,7 +19,7 @@ func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
 		{"mixed line ends", "a,b\r\n1,2\n3,4\r\n5,6", "2:1|2\n3:3|4\n4:5|6\n"},
 		{"blank lines count as lines", "\n\na,b\n\n  \n1,2\n\r\n\n3,4\n\n", "6:1|2\n9:3|4\n"},
 		{"byte order mark twice", "\xEF\xBB\xBF\xEF\xBB\xBF\"a\",b\n1,2\n", "2:1|2\n"},
-		{"byte order marks later", "a,b\n\xEF\xBB\xBF\"1\",2\n\xEF\xBB\xBF\n\xEF\xBB\xBF\xEF\xBB\xBF3,4", "2:1|2\n4:3|4\n"},
+		{"marks later", "a,b\n\xEF\xBB\xBF\"1\",2\n\xEF\xBB\xBF\n\xEF\xBB\xBF\xEF\xBB\xBF3,4", "2:1|2\n4:3|4\n"},
 		{"Ctrl-Z at the end", "a,b\n1,2\n\x1A", "2:1|2\n"},
 		{"Ctrl-Z after the last cell", "a,b\n1,2\x1A", "2:1|2\n"},
 		{"Ctrl-Z elsewhere is text", "a,b\n1,\x1A\n", "2:1|\x1A\n"},
@@ -79,7 +79,7 @@ func TestRecordsHaveALimit(t *testing.T) { // faults 94, m25, m28
 		{"as long as allowed", "a\n" + long[:63] + "\n1\n", "2:" + long[:63] + "\n3:1\n"},
 		{"one byte longer", "a\n" + long[:64] + "\n1\n", "2!too_long\n3:1\n"},
 		{"at the end of the file", "a\n1\n" + long, "2:1\n3!too_long\n"},
-		{"quoted and long", "a\n\"" + strings.Repeat(long, 10) + "\"\n1\n", "2:" + strings.Repeat(long, 10) + "\n3:1\n"},
+		{"quoted, long", "a\n\"" + strings.Repeat(long, 10) + "\"\n1\n", "2:" + strings.Repeat(long, 10) + "\n3:1\n"},
 	} {
 		rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
 		must.Same(t, test.want, show(rows), test.name)
@@ -228,12 +228,12 @@ func TestUncorrectedRejectsAreNoRows(t *testing.T) { // faults 132
 		options          source.Options
 	}{
 		{"CSV", "id,name," + note + "\n,,7,invalid,no,\"1,\"\"Ann\"\n2,Bob,8,rejected,no,\n", "2!uncorrected 1,\"Ann\n3:2|Bob\n", source.Options{}},
-		{"filled, with its text", "id,name," + note + "\n1,Ann,7,invalid,no,x\n", "2!uncorrected x\n", source.Options{}},
+		{"filled, with text", "id,name," + note + "\n1,Ann,7,invalid,no,x\n", "2!uncorrected x\n", source.Options{}},
 		{"emptied and not filled", "id,name," + note + "\n,,7,invalid,no, \n,,,,,\n", "2!uncorrected ,,7,invalid,no, \n", source.Options{}},
 		{"of a file without header", "id,name," + note + "\n2,Bob,8,rejected,no,\n", "2:2|Bob\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}},
 		{"of a file without quotes", "id,name," + note + "\n,\"5\"\" pipe\",8,rejected,no,\n", "2:|5\" pipe\n", source.Options{NoQuotes: true}},
 		{"JSONL", `{"leadferry":{"line":1,"text":"{\"a\":"}}` + "\n" + `{"a":1,"leadferry":{"line":1,"text":""}}`, "1!uncorrected {\"a\":\n2:1\n", source.Options{Format: source.JSONL}},
-		{"JSONL, made of CSV", `{"a":1,"leadferry_text":"x"}`, "1!uncorrected x\n", source.Options{Format: source.JSONL}},
+		{"JSONL of CSV", `{"a":1,"leadferry_text":"x"}`, "1!uncorrected x\n", source.Options{Format: source.JSONL}},
 		{"a list", `[{"a":1,"leadferry":{"text":"x"}}]`, "1!uncorrected x\n", source.Options{Format: source.JSONL}},
 		{"longer than a row", `{"leadferry":{"text":"` + strings.Repeat("x", 100) + `"}}`, "1!uncorrected " + strings.Repeat("x", 100) + "\n", source.Options{Format: source.JSONL, MaxRecord: 64}},
 	} {

@@ -19,7 +19,7 @@ func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 	}
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	for _, test := range []struct{ name, data, want string }{
-		{"numbers digit for digit", `{"a":12345678901234567890,"b":1.50e+1,"c":-0}`, "1:12345678901234567890|1.50e+1|-0\n"},
+		{"digits of numbers", `{"a":12345678901234567890,"b":1.50e+1,"c":-0}`, "1:12345678901234567890|1.50e+1|-0\n"},
 		{"literals", `{"a":true,"b":false,"c":null}`, "1:true|false|\n"},
 		{"objects and lists without blanks", `{"a":{"x": [1, 2]},"b":[ ]}`, "1:{\"x\":[1,2]}|[]\n"},
 		{"escapes", `{"a":"\"\\\/\n\u00e9\ud83d\ude00"}`, "1:\"\\/\né😀\n"},
@@ -28,7 +28,7 @@ func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 		{"no members", `{}`, "1!json\n"},
 		{"escapes in objects", `{"a":{"c":"K\u00f6ln \/ a"}}`, "1:{\"c\":\"Köln / a\"}\n"},
 		{"blank lines count as lines", "\n{\"a\":1}\n \r\n\n{\"a\":2}", "2:1\n5:2\n"},
-		{"byte order mark later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":2}\n\xEF\xBB\xBF\xEF\xBB\xBF{\"a\":3}\n", "1:1\n2:2\n3:3\n"},
+		{"marks later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":2}\n\xEF\xBB\xBF\xEF\xBB\xBF{\"a\":3}\n", "1:1\n2:2\n3:3\n"},
 		{"no rows", "", ""},
 
 		{"not JSON", "x\n{\"a\":1}\n", "1!json\n2:1\n"},
@@ -50,7 +50,7 @@ func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 		{"more keys", keys(16385), "1!columns\n"},
 		{"too long", `{"a":"` + strings.Repeat("x", 1<<20) + "\"}\n{\"a\":1}\n", "1!too_long\n2:1\n"},
 
-		{"keys of a rejects file are left out", `{"leadferry":{"line":1},"a":1,"leadferry_x":2,"leadferryx":3}`, "1:1|3\n"},
+		{"keys of rejects are left out", `{"leadferry":{"line":1},"a":1,"leadferry_x":2,"leadferryx":3}`, "1:1|3\n"},
 	} {
 		rows := readAll(t, test.data, source.Options{Format: source.JSONL})
 		must.Same(t, test.want, show(rows), test.name)

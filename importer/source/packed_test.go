@@ -141,7 +141,7 @@ func TestPackedFilesThatAreRefused(t *testing.T) { // faults 95
 		{"nothing in gzip", "empty", gz(nil)},
 		{"a cut header", "gzip data end too early", gz([]byte(random))[:12]},
 		{"a large window of one segment", "zstd window of more than 8 MiB", []byte("\x28\xB5\x2F\xFD\xA0\x00\x00\x00\x01\x01\x00\x00")},
-		{"a large window", "zstd window of more than 8 MiB", zstdWindow([]byte(strings.Repeat(random, 30_000)), 16<<20)},
+		{"large window", "zstd window of more than 8 MiB", zstdWindow([]byte(strings.Repeat(random, 30_000)), 16<<20)},
 		{"blanks without end", "unpacks to more than 100 times", bytes.Repeat(zst(bytes.Repeat([]byte(strings.Repeat(" ", 1023)+"\n"), 1<<10)), 66)},
 	} {
 		openError(t, write(t, "leads.csv.gz", string(test.data)), source.Options{}, test.want, test.name)

@@ -79,7 +79,7 @@ func TestHeaderOfASheet(t *testing.T) {
 		name, rows, want string
 		line             int
 	}{
-		{"numbers and dates are names", `<row><c><v>2025</v></c><c s="1"><v>46085</v></c></row>` + inline("1", "2"), good, 0},
+		{"numbers, dates as names", `<row><c><v>2025</v></c><c s="1"><v>46085</v></c></row>` + inline("1", "2"), good, 0},
 		{"blank rows before", "<row/>" + inline("", " ") + inline("a", "b") + inline("1", "2"), "4:1|2\n", 0},
 		{"blank rows only", "<row/><row/>" + inline("", " "), "is empty", 0},
 		{"blank name", "<row/>" + inline("a", "", "c") + inline("1", "", "2"), "3:1||2\n", 0},

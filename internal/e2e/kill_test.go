@@ -246,7 +246,7 @@ func (w *world) complete(rows int) {
 	}
 	for _, k := range known {
 		if k["state"] != "created" || k["lead_id"] != ledger[k["key"]] {
-			w.t.Errorf("row %s: checkpoint says %s %s, the service %s", k["key"], k["state"], k["lead_id"], ledger[k["key"]])
+			w.t.Errorf("row %s: checkpoint %s %s, service %s", k["key"], k["state"], k["lead_id"], ledger[k["key"]])
 		}
 	}
 	results := w.results("last.csv")

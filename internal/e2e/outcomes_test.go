@@ -217,7 +217,7 @@ func (w *rawTrial) nextRun(before []map[string]string) {
 			sent++
 		}
 		if now[r["key"]]["outcome"] != want {
-			w.t.Errorf("the next run says that row %s is %s, want %s\n%s", r["key"], now[r["key"]]["outcome"], want, out)
+			w.t.Errorf("the next run says row %s is %s, want %s\n%s", r["key"], now[r["key"]]["outcome"], want, out)
 		}
 	}
 	sent += len(now) - len(before)

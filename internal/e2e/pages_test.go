@@ -40,7 +40,7 @@ func TestPages(t *testing.T) {
 		text, err := os.ReadFile(name)
 		must.Do(t, err)
 		if stray := loose.FindString(string(text)); stray != "" && filepath.Base(name) != "README.md" {
-			t.Errorf("%s: a command is outside of a console block, where no test runs it: %s", filepath.Base(name), stray)
+			t.Errorf("%s: a command outside of a console block, where no test runs it: %s", filepath.Base(name), stray)
 		}
 		if steps := stepsOf(string(text)); len(steps) > 0 {
 			t.Run(filepath.Base(name), func(t *testing.T) {

@@ -42,7 +42,7 @@ lead: {type_key: contact-form, type_label: Contact form, external_id: "{id}", co
 	w.must(0, "checkpoint resolve wrong.csv")
 	w.must(1, run...) // 404
 	w.write("right.csv", "key,lead_id\nA,"+w.byRef()["A"]+"\n")
-	if out := w.must(0, "checkpoint resolve right.csv"); !strings.Contains(out, "1 of these had been decided otherwise") {
+	if out := w.must(0, "checkpoint resolve right.csv"); !strings.Contains(out, "1 of these had been decided") {
 		t.Error(out)
 	}
 	w.must(0, append(run, "--summary", "last.json")...)
