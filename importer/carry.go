@@ -199,12 +199,12 @@ func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, time.Now()
 	a := &answer{Lead: lead, at: time.Now()}
 	if j.step.Action == Link && entry.Status != "" && lead.Status != entry.Status { // others changed it since
-		entry.Seen, entry.Confirmed = sightOf(&j.before, a), j.before.ConfirmedAt()
+		see(entry, &j.before, &j.rec, a)
+		entry.Confirmed = j.before.ConfirmedAt()
 	} else if lead.Status != "" {
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
-	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
-	entry.Location = cmp.Or(entry.Location, lead.LocationName)
+	entry.Organization, entry.Location = cmp.Or(entry.Organization, lead.OwnerID), cmp.Or(entry.Location, lead.LocationName)
 	j.text = j.step.text
 	j.sayChanged(a, nil)
 	e.settle(j, j.step.outcome)

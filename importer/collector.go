@@ -74,8 +74,7 @@ func (r *run) collect(it *item, how ending) *Stop {
 	}
 	if it.unkept {
 		namespace, key := rowkey.Split(it.rec.Key)
-		r.unkept = append(r.unkept,
-			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
+		r.unkept = append(r.unkept, report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
 	}
 	r.tally.count(it, r.intake.place(it))
 	why := r.limiter.count(it)

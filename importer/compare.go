@@ -156,7 +156,7 @@ func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	switch {
 	case shown != nil:
 		f.seen = cmp.Or(shown.Status, "?") // "" would mean that the service did not show it
-	case f.seen == "" && b.Unsettled == "":
+	case f.seen == "" && (b.Unsettled == "" || b.Sought == ""):
 		f.seen = f.confirmed
 	}
 	return f
@@ -278,23 +278,26 @@ func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// sightOf returns what to store of the status in an answer. A status that won before wins as long as answers show it.
-func sightOf(b *checkpoint.Entry, a *answer) checkpoint.Sight {
-	if a.Status == "" {
-		return b.Seen
+// see stores the status in an answer. One that won before wins as long as answers show it. Once it is gone, it counts as
+// the confirmed one, unless the row still has the value that lost.
+func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
+	was := before.Seen
+	if e.Seen = was; a.Status == "" {
+		return
 	}
-	s := checkpoint.Sight{At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID}
-	if b.Seen.Status == a.Status {
-		s.Against = b.Seen.Against
+	e.Seen = checkpoint.Sight{At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID}
+	if was.Status == a.Status {
+		e.Seen.Against = was.Against
+	} else if was.Against != "" && was.Against != rec.Status {
+		e.Status = was.Status
 	}
-	return s
 }
 
 // takeSeen stores what the service shows of a lead in the entry, beside what was confirmed. A partial lead that has the
 // wanted ExternalID becomes created. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's
 // one if the service's wins. So rows find the lead by both.
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
-	if e.Seen = sightOf(before, a); a.Status != "" && cs.of(atStatus).choice == keeps {
+	if see(e, before, rec, a); a.Status != "" && cs.of(atStatus).choice == keeps {
 		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // or what it won against before
 	}
 	cs.takeExternal(e, rec, before, a)

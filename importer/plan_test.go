@@ -166,7 +166,7 @@ func TestSyncPlanner(t *testing.T) {
 	}
 	noID := func(e lead) { e.LeadID = "" }
 	refused := func(e lead) { e.Status, e.Refused, e.Code = "open", digest(planRow()), 422 }
-	unsettled := func(run string) func(lead) { return func(e lead) { e.Unsettled = run } }
+	unsettled := func(run string) func(lead) { return func(e lead) { e.Unsettled, e.Sought = run, "onHold" } }
 	tests := []struct {
 		name  string
 		by    Planning
@@ -277,7 +277,7 @@ func TestWhatAnImportDoesWithLeadsThatExist(t *testing.T) {
 		{"same data, but what was sent last was not taken, only reported", Planning{}, func(e *checkpoint.Entry) {
 			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
 		}, "changed"},
-		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S"},
+		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled, e.Sought = same, "r", "open" }, "send S"},
 		{"other data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "send S"},
 		{"other data that cannot be updated", update, func(e *checkpoint.Entry) { e.Digest = other }, "unchanged"},
 		{"other data, no ID", update, func(e *checkpoint.Entry) { e.Digest, e.LeadID = other, "" }, "changed"},

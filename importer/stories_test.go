@@ -44,6 +44,30 @@ var stories = map[string]string{
 		sync service: a,,x-a,open,Anna,1 = updated 1
 		sends {"Status":"open"}
 		knows status=open seen= kept=`,
+	"a status that won counts as confirmed once it is gone": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync service all: a,,x-a,open,Ann,1 = unchanged 1
+		console Status open
+		sync all: a,,x-a,closedWon,Ann,1 = conflict 1
+		sync: a,,x-a,closedWon,Ann,1 = conflict 1
+		sync service: a,,x-a,closedWon,Anna,1 = updated 1
+		shows Status open`,
+	"a row that keeps the value that lost did not change": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync service all: a,,x-a,open,Ann,1 = unchanged 1
+		console Status contacted
+		sync all: a,,x-a,open,Ann,1 = conflict 1
+		knows status=open seen=contacted`,
+	"an update without a status is repeated without it": `
+		import: a,,x-a,open,Ann,1 = created 1
+		fate lost
+		sync: a,,x-a,open,Anna,1 = failed 1
+		fate
+		console Status closedWon
+		sync: a,,x-a,open,Anna,1 = updated 1
+		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}} | {"Content":{"name":"Anna"}}`,
 	"a row without a status leaves what is kept": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon

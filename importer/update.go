@@ -46,8 +46,8 @@ func (e *engine) look(j *job) {
 		j.sayOthers("ExternalID")
 	}
 	j.step.takeExternal(&j.entry, &j.rec, &j.before, a) // stays even if the update fails, like what was seen
-	j.entry.Seen = sightOf(&j.before, a)
-	j.before.Seen, j.before.ExternalID = j.entry.Seen, j.entry.ExternalID
+	see(&j.entry, &j.before, &j.rec, a)
+	j.before.Seen, j.before.Status, j.before.ExternalID = j.entry.Seen, j.entry.Status, j.entry.ExternalID
 	j.before.WantLink, j.before.AsksLink = j.entry.WantLink, j.entry.AsksLink
 	e.update(j)
 }

@@ -66,10 +66,7 @@ func (w *writer) add(it *item) error {
 	return w.err()
 }
 
-func (w *writer) err() error {
-	err, _ := w.failed.Load().(error)
-	return err
-}
+func (w *writer) err() (err error) { err, _ = w.failed.Load().(error); return err }
 
 func (w *writer) close() error {
 	w.ended <- w.batch

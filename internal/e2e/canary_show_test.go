@@ -164,8 +164,7 @@ func (w *world) helps(all map[string]string, prefix ...string) {
 	}
 }
 
-// No flag of any command takes a secret. The refusal of such a flag does not repeat what
-// was typed. fault 112
+// No flag of any command takes a secret. The refusal of such a flag does not repeat what was typed. fault 112
 func TestNoFlagTakesASecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

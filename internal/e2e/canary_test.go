@@ -129,8 +129,7 @@ func workbook(t *testing.T, rows string) string {
 	return b.String()
 }
 
-// scribe runs commands one after another and keeps their output in files of the world,
-// so that the scan reads it, too.
+// scribe runs commands one after another and keeps their output in files of the world, so that the scan reads it, too.
 type scribe struct {
 	*world
 	runs int

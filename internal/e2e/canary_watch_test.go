@@ -72,8 +72,7 @@ type said struct {
 	text string
 }
 
-// watch makes the end of the test search the world's folder and all that was printed. A
-// hit fails the test.
+// watch makes the end of the test search the world's folder and all that was printed. A hit fails the test.
 func (w *world) watch() {
 	w.t.Cleanup(func() {
 		w.scan(newFinder(w.common(append(w.tokens(), sandbox.ClientSecret)...)))
@@ -327,8 +326,7 @@ var written = regexp.MustCompile(`(^|/)(results\.csv|summary\.json|report\.html|
 // its first column, which is the key, and results show keys.
 const uncorrected = "retry/results.csv"
 
-// look makes the end of a script search the files that it left, except the sandbox's
-// leads and the samples.
+// look makes the end of a script search the files that it left, except the sandbox's leads and the samples.
 func (w watched) look(e *testscript.Env) {
 	e.Defer(func() {
 		err := filepath.WalkDir(e.WorkDir, func(path string, d fs.DirEntry, err error) error {

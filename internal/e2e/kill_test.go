@@ -152,9 +152,8 @@ func (w *world) killOnce(concurrency int) bool {
 	return w.killWithin(100*time.Millisecond, "import -m leads.yaml leads.csv -c", itoa(concurrency), "--out", "none", "--max-in-doubt", "0")
 }
 
-// killWithin starts a command and kills it at a random moment; true means that it ended
-// by itself. Half of the moments count from its start, the others from its first request,
-// which a busy machine may reach late.
+// killWithin starts a command and kills it at a random moment; true means that it ended by itself. Half of the moments
+// count from its start, the others from its first request, which a busy machine may reach late.
 func (w *world) killWithin(most time.Duration, args ...string) bool {
 	w.t.Helper()
 	before := w.requests()
@@ -210,8 +209,7 @@ func (w *world) arrived() {
 	}
 }
 
-// settle looks up every row in doubt among the service's leads, as a person does in the
-// console, and resolves it.
+// settle looks up every row in doubt among the service's leads, as a person does in the console, and resolves it.
 func (w *world) settle() {
 	w.t.Helper()
 	w.arrived()

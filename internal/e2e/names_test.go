@@ -29,9 +29,8 @@ func TestShapeIsNotedWithTheFirstIntent(t *testing.T) {
 	}
 }
 
-// An import leaves a lead that has no ExternalID yet, or a row in doubt. A CRM's nightly
-// export with another key still finds it by the ExternalID that it should get, so that no
-// lead is made a second time. faults 127, 131
+// An import leaves a lead that has no ExternalID yet, or a row in doubt. A CRM's nightly export with another key still
+// finds it by the ExternalID that it should get, so that no lead is made a second time. faults 127, 131
 func TestUnlinkedLeadsAreFoundByTheirFutureExternalID(t *testing.T) {
 	t.Parallel()
 	const rows = 4

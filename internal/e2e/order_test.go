@@ -41,8 +41,7 @@ func TestSortedResultsAreTheSameInEachRun(t *testing.T) {
 	}
 }
 
-// sorted returns file and row of each result in their order, and the results sorted by
-// file and row, without lead IDs.
+// sorted returns file and row of each result in their order, and the results sorted by file and row, without lead IDs.
 func (w *world) sorted(name string) (places, lines []string) {
 	w.t.Helper()
 	results := w.results(name)

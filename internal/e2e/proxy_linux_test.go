@@ -150,9 +150,8 @@ BasicAuth ann proxy-password
 LogLevel Error
 `
 
-// An import goes over a real proxy to a real balancer, which are reloaded and restarted meanwhile. Every row
-// becomes one lead, or is in doubt and reported so. Once a person has settled those, every row is one lead.
-// faults 43, 140
+// An import goes over a real proxy to a real balancer, which are reloaded and restarted meanwhile. Every row becomes
+// one lead, or is in doubt and reported so. Once a person has settled those, every row is one lead. faults 43, 140
 func TestBehindAProxyAndABalancer(t *testing.T) {
 	t.Parallel()
 	haproxy, tinyproxy := installed(t, "haproxy"), installed(t, "tinyproxy")

@@ -43,8 +43,7 @@ func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 	w.must(0, append(run, "--out", "none", "--require-checkpoint")...)
 }
 
-// Commands that only read the checkpoint, and a dry run, work on a disk that cannot be
-// written. fault 27
+// Commands that only read the checkpoint, and a dry run, work on a disk that cannot be written. fault 27
 func TestReadingFromAReadOnlyMount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

@@ -169,8 +169,7 @@ func TestDoubtIsSettledWithTheSandboxsPage(t *testing.T) {
 	}
 }
 
-// While an import waits for an answer, its page shows that it runs. The last event of the
-// page shows how it ended.
+// While an import waits for an answer, its page shows that it runs. The last event of the page shows how it ended.
 func TestLivePageFollowsAnImport(t *testing.T) {
 	t.Parallel()
 	watchesItsPage(t, newWorld(t, sandbox.Options{}))

@@ -65,8 +65,7 @@ func (m *machine) imports(args []string) {
 	m.must(0, append([]string{"import", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"), "--out", "none"}, m.ledgerOf(args)...)...)
 }
 
-// setting takes over a variable of a sample, except those that name the service: the
-// test has its own.
+// setting takes over a variable of a sample, except those that name the service: the test has its own.
 func (m *machine) setting(name, value string) {
 	m.t.Helper()
 	switch name {

@@ -274,8 +274,7 @@ func (c *waiter) signal(signals ...syscall.Signal) int {
 	return c.ProcessState.ExitCode()
 }
 
-// Before anything is sent, one signal ends the program, whatever it waits for.
-// faults 6, 135
+// Before anything is sent, one signal ends the program, whatever it waits for. faults 6, 135
 func TestFirstSignalEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
