@@ -22,8 +22,8 @@ import (
 // Three rules say when a connection is used again:
 //
 //  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout) if that is less.
-//  2. No unexpected byte has come, neither after an answer nor between two calls. A late answer is unexpected, and
-//     closes the connection.
+//  2. Its last answer was as wished, and no unexpected byte has come since: a proxy that repeats a refusal would give
+//     it to the next create, which would then count as not applied. A late answer closes the connection, too.
 //  3. After the host has closed a used connection during a create, each later create gets a new connection.
 
 // host is an application of the service, with the connections to it.

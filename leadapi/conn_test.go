@@ -195,8 +195,8 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 		kept   int
 	}{
 		"created":             {answerText(201, createdBody), 1},
-		"refused":             {answerText(422, "{}"), 1},
-		"throttled":           {answerText(429, "{}"), 1},
+		"refused":             {answerText(422, "{}"), 0},
+		"throttled":           {answerText(429, "{}"), 0},
 		"misdirected":         {answerText(421, "{}"), 0},
 		"says that it closes": {answerText(201, createdBody, "Connection: close"), 0},
 		"of HTTP/1.0":         {strings.Replace(answerText(201, createdBody), "HTTP/1.1", "HTTP/1.0", 1), 0},

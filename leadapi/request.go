@@ -78,15 +78,13 @@ func (c *Client) exchange(ctx context.Context, r request, read func(body []byte)
 	}
 	good := a.StatusCode/100 == 2 && a.readable && read(a.body)
 	other := good && conn.noteLead(&r)
-	keep = a.whole && !a.Close && r.op != "reach" && !other // the context of a reach ends
-	if good && (!other || r.lead != "") {                   // the caller of an update sees which lead came back
+	keep = good && a.whole && !a.Close && r.op != "reach" && !other // the context of a reach ends
+	if good && (!other || r.lead != "") {                           // the caller of an update sees which lead came back
 		return a.StatusCode, nil
 	}
 	if fault = c.answered(r, a); other {
 		fault.Applied, fault.Reason, fault.Message = Maybe, ReasonLeadTaken, "an earlier answer named its lead"
 	}
-	// An answer that leaves doubt may belong to another request. After a 421 another node has to answer.
-	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected
 	return a.StatusCode, fault
 }
 

@@ -160,7 +160,8 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
-	if err := s.Explain(inTurn(s.prepare, s.findLedger, s.readInfo, s.join)); err != nil {
+	steps := func() error { return inTurn(s.prepare, s.findLedger, s.readInfo, s.join) }
+	if err := s.Explain(s.within(context.Background(), steps)); err != nil {
 		if s.worker != 0 {
 			_ = s.end()
 		}
