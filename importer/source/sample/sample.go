@@ -189,7 +189,7 @@ type sample struct {
 // hidesCells reports whether a quote in the header may hide a delimiter.
 func (s *sample) hidesCells() bool {
 	text := strings.Join(s.Columns, "")
-	return strings.Contains(text, `"`) && strings.ContainsAny(text, ";,\t|")
+	return s.Format != string(source.XLSX) && strings.Contains(text, `"`) && strings.ContainsAny(text, ";,\t|")
 }
 
 // share returns the share of the rows that could be read, from 0 to 1.
