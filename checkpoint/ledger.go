@@ -143,8 +143,8 @@ func (l *Ledger) due() bool {
 	return l.Places == 0 || nearlyIdle || l.answered > 0 && !l.pastFirst || l.closed || l.broken != nil
 }
 
-// waitUntilDue waits until a commit is due, or changes have waited for the ledger's patience. If the ledger is closed and
-// nothing can be committed, it refuses the claims that still wait for slots, and returns false.
+// waitUntilDue waits until a commit is due, or changes have waited for the ledger's patience. If the ledger is closed
+// and nothing can be committed, it refuses the claims that still wait for slots, and returns false.
 func (l *Ledger) waitUntilDue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -334,9 +334,9 @@ func (e *engine) ledgerRefused(j *job, err error) {
 	}
 }
 
-// commitFailed ends a row whose claim or outcome the checkpoint did not store. The outcome stays pending, or in doubt if
-// the claim is stored; it is failed if a refusal stopped the row before its request. A refusal concerns only this row.
-// Any other error ends the run.
+// commitFailed ends a row whose claim or outcome the checkpoint did not store. The outcome stays pending, or in doubt
+// if the claim is stored; it is failed if a refusal stopped the row before its request. A refusal concerns only this
+// row. Any other error ends the run.
 func (e *engine) commitFailed(j *job, err error) {
 	j.asStored()
 	switch refused := checkpoint.IsRefusal(err); {

@@ -278,8 +278,8 @@ func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// see stores the status in an answer. One that won before wins as long as answers show it. Once it is gone, it counts as
-// the confirmed one, unless the row still has the value that lost.
+// see stores the status in an answer. One that won before wins as long as answers show it. Once it is gone, it counts
+// as the confirmed one, unless the row still has the value that lost.
 func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 	was := before.Seen
 	if e.Seen = was; a.Status == "" {

@@ -18,7 +18,7 @@ import (
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others begin or join the lane of their lead. One lock guards
-// decisions, lanes and collector. Nobody holds it while waiting for the checkpoint or the service; a slow disk may hold it.
+// decisions, lanes and collector. Nobody holds it while waiting for checkpoint or service; a slow disk may hold it.
 type engine struct {
 	*run
 	phases
@@ -168,7 +168,7 @@ func (e *engine) find(queries []checkpoint.Query) error {
 	return e.ledger.Find(e.taking, queries)
 }
 
-// dispatchRow decides about a row: the row ends, begins or joins the lane of its lead, or is put off; false: the run ends.
+// dispatchRow decides about a row: it ends, begins or joins the lane of its lead, or is put off; false: the run ends.
 func (e *engine) dispatchRow(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {

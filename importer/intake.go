@@ -93,7 +93,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 		for ; left > 0; left-- {
 			it := b.next()
 			it.input = at
-			if err = crash.Call(func() error { return r.next(in, it) }); err != nil {
+			if err = crash.Call(func() error { return r.readRow(in, it) }); err != nil {
 				b.items = b.items[:len(b.items)-1]
 				break
 			}
@@ -113,7 +113,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	}
 }
 
-func (r *intake) next(in *source.File, it *item) (err error) {
+func (r *intake) readRow(in *source.File, it *item) (err error) {
 	if err := in.Next(&it.row); err != nil {
 		return err
 	}

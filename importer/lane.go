@@ -150,7 +150,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return j
 }
 
-// start gives a lane a goroutine, if possible one whose lane has ended: its grown stack saves a 15th of processor time.
+// start gives a lane a goroutine (carry, carried for each row): one whose lane has ended, if any, for its grown stack.
 func (e *engine) start(l *lane, j *job) {
 	l.idle, l.job = false, j
 	e.lanes.active++

@@ -102,7 +102,7 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
 		it := new(item)
-		must.Do(t, errors.Join(tr.intake.bind(), tr.intake.next(tr.Inputs[0], it)))
+		must.Do(t, errors.Join(tr.intake.bind(), tr.intake.readRow(tr.Inputs[0], it)))
 		if tr.intake.mapRow(it); it.faults != nil || it.rec.Key != "k1" {
 			t.Fatalf("%+v", it)
 		}

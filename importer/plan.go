@@ -49,7 +49,7 @@ func (s Step) after(a Action) Step {
 type planner struct {
 	o       *Options
 	rules   mapping.ConflictRules
-	planFor func(*item) Step // forImport, forSync, forReconcile, or always a create
+	planFor func(*item) Step // by newRun: forImport, forSync, forReconcile, or a create
 	matches bool             // sync, reconcile: rows find their lead by its IDs, too
 	digests *checkpoint.Digester
 	since   time.Time // --fresh: leads confirmed or read since then are not read

@@ -5,7 +5,7 @@
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
 //	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Store.Find), then a Step
-//	           │                         for each row (plan.go): the row ends, begins a lane, or joins one
+//	           │                         for each row (plan.go: forImport, …); endOrBegin ends it or begins a lane
 //	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
 //	           │                         joined the lane are looked up again and decided here
 //	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
@@ -16,12 +16,12 @@
 //	         lane.go       carried       back under the engine's lock
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
-//	         writer.go     add, write    one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
-//	                                     the disk is slow, the run waits
+//	         writer.go     add, write    one goroutine writes batches (report.Run.Results, Reject): results.csv and the
+//	                                     others, with a buffer of 64 KiB; if the disk is slow, the run waits
 //
-// Claim, mark and settle (Ledger.Do ─▶ Store.Commit ─▶ KeptKey.Apply) return once they are synced. A kill before them
-// leaves nothing, after them only lacks the row's line in the results, and in between the row is in doubt, partial or
-// unsettled. After the checkpoint is closed, files get their names, the summary last.
+// Claim, mark and settle (Ledger.Do; one goroutine calls Store.Commit for many rows) return once they are synced. A
+// kill before a claim or mark leaves nothing, after settle only the line in the results is missing, in between the row
+// is in doubt, partial or unsettled. After the checkpoint is closed, files get their names, the summary last.
 // item.go describes the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link

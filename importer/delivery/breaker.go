@@ -11,7 +11,7 @@ import (
 )
 
 // Breaker holds every request in one queue until it may be sent, and Deliver (delivery.go) sends it again where that is
-// safe. It limits requests in flight; the client has as many connections. If the service asks to wait, all requests wait.
+// safe. It limits requests in flight; the client has as many connections. If the service asks to wait, all wait.
 type Breaker struct {
 	Settings
 	mu    sync.Mutex

@@ -98,8 +98,8 @@ func (t *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Run runs one command line and returns its exit code. The first signal closes interrupt, the second ends ctx.
-// Afterwards, a goroutine of the command may still be waiting: the process must end.
+// Run runs one command line (the package comment shows the way) and returns its exit code. The first signal closes
+// interrupt, the second ends ctx. Afterwards, a goroutine of the command may still be waiting: the process must end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http logs stray answers, which may hold personal data
 	run := fmt.Sprintf("%08x", rand.Uint32())

@@ -96,8 +96,9 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
 // plain removes what programs add to a key: quotes, if quote: none keeps them as text; the formula ="00012" and the
-// apostrophe that stop a spreadsheet from calculating; decimals of a number that are all 0; separators of thousands (100,001); the plus
-// of a phone number; the braces of a GUID; and the three letters that Salesforce adds to an ID of 15 characters.
+// apostrophe that stop a spreadsheet from calculating; decimals of a number that are all 0; separators of thousands
+// (100,001); the plus of a phone number; the braces of a GUID; and the three letters that Salesforce adds to an ID of
+// 15 characters.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
 	if text, found := strings.CutPrefix(strings.TrimPrefix(s, "="), `"`); found && strings.HasSuffix(text, `"`) {

@@ -183,10 +183,11 @@ func BeginsRejects(in *lines.Window) bool { return rows.IsOfRejects(header(in)) 
 
 // header returns the first record that is not blank: more lines than one if a name has line breaks in quotes.
 func header(in *lines.Window) string {
-	line, err := in.First()
+	line, _ := in.First()
 	text := string(line)
 	for n := 0; strings.Count(text, `"`)%2 == 1; n++ {
-		if line, err = in.Line(len(text)); err != nil || n == 100 { // the quote is text
+		line, err := in.Line(len(text))
+		if err != nil || n == 100 { // the quote is text
 			return strings.SplitAfterN(text, "\n", 2)[0]
 		}
 		text += string(line)

@@ -109,12 +109,12 @@ const exists, notMade = "exists", "none"
 
 // decisionsOf reads what a person wrote into lead_id. spots are the places of the decisions; all counts the keys.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
-	given := map[string]checkpoint.Decision{}
+	given, keys := map[string]checkpoint.Decision{}, map[string]bool{} // each row of a key is listed in rejects
 	for row, err := range read.each {
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		given[row.Key] = given[row.Key] // counts each key once: each of its rows is listed in rejects
+		keys[row.Key] = true
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
 		if !isRun(d.Run) { // a spreadsheet program changed it to a number
 			d.Run = ""
@@ -142,7 +142,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 		given[d.Key] = d
 		decisions, spots = append(decisions, d), append(spots, row.spot)
 	}
-	return decisions, spots, len(given), nil
+	return decisions, spots, len(keys), nil
 }
 
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
