@@ -5,14 +5,14 @@
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
 //	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Store.Find), then a Step
-//	           │                         for each row (plan.go: forImport, …); endOrBegin ends it or begins a lane
+//	           │                         for each row (plan.go: forImport, forSync, …); endOrBegin ends it or begins a lane
 //	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
 //	           │                         joined the lane are looked up again and decided here
 //	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
 //	           │                         ─▶ link ─▶ settle; delivery decides when a request leaves, and sends it
 //	           │                         again where that is safe
-//	           │  update.go              look: read ─▶ decide again; mark ─▶ Deliver ─▶ compare ─▶ settle, maybe once
-//	           │                         more; without an answer the mark stays
+//	           │  update.go look, update read ─▶ decide again; mark ─▶ Deliver (Client.Update) ─▶ compare ─▶ settle,
+//	           │                         maybe once more; without an answer the mark stays
 //	         lane.go       carried       back under the engine's lock
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
@@ -20,7 +20,7 @@
 //	                                     others, with a buffer of 64 KiB; if the disk is slow, the run waits
 //
 // Claim, mark and settle (Ledger.Do; one goroutine calls Store.Commit for many rows) return once they are synced. A
-// kill before a claim or mark leaves nothing, after settle only the line in the results is missing, in between the row
+// kill before a claim or mark leaves nothing, after settle only lines of the results are missing, in between the row
 // is in doubt, partial or unsettled. After the checkpoint is closed, files get their names, the summary last.
 // item.go describes the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //

@@ -90,7 +90,7 @@ func (e *engine) update(j *job) {
 		if j.outcome != Updated || e.taking.Err() != nil {
 			return
 		}
-		again := e.planUpdate(j.item, lead) // compared with the entry that was just settled
+		again := e.planUpdate(j.item, lead) // by the settled entry: Nothing, unless others changed a value
 		if again.outcome == Conflict {
 			j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
 			j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
@@ -144,7 +144,7 @@ func (e *engine) mark(j *job) bool {
 	return true
 }
 
-// updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
+// updated settles what the lead in the answer shows. j.outcome is Updated only if the lead has what was sent.
 func (e *engine) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
 	cs.takeConfirmed(entry, rec, &j.before, a)

@@ -19,7 +19,7 @@ import (
 	"leadferry/mapping"
 )
 
-// writer writes rows that have ended, and gives them back to the intake. While the disk is slow, the run waits.
+// writer writes rows that have ended: add makes batches, the goroutine run writes them. If the disk is slow, all wait.
 type writer struct {
 	r      *run
 	files  *report.Run
