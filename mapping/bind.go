@@ -131,7 +131,9 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			b.Unused = append(b.Unused, name)
 		}
 	}
-	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
+	slices.SortStableFunc(b.own, func(x, y ownColumn) int { // names that differ only in case have an order of their own
+		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(s.columns.Names[x.index], s.columns.Names[y.index]))
+	})
 }
 
 // constant warns of a constant that is the name of a column.

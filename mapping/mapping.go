@@ -151,8 +151,7 @@ func (m *Mapping) ForCreate() error {
 }
 
 var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
-	"no lead\n" +
-	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
+	"no lead\nhint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
 // ForSync returns an error if no value of the mapping can find the lead of a changed row.
 func (m *Mapping) ForSync() error {

@@ -121,7 +121,7 @@ Next
      cell decides nothing. Then settle them:
        leadferry checkpoint resolve in-doubt-.csv --checkpoint '/var/lib/lead ferry/eu.db'
   3. Correct the 63 rows in the rejects file and import what you corrected, with
-     the same flags as in this run:
+     all flags of this run:
        leadferry import -m leads.yaml out/rejects.csv --checkpoint '/var/lib/lead ferry/eu.db'
        leadferry import -m leads.yaml out/rejects-2.csv --checkpoint '/var/lib/lead ferry/eu.db'
 `},

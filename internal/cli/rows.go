@@ -30,8 +30,7 @@ import (
 func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o := importer.Options{
 		Task: importer.Task{
-			Command: c.Command.Name, Version: Version, RunID: p.run, Log: p.logger(),
-			Limit: flags.Int(c, "limit"),
+			Command: c.Command.Name, Version: Version, RunID: p.run, Log: p.logger(), Limit: flags.Int(c, "limit"),
 		},
 		Sending: importer.Sending{
 			Concurrency: flags.Int(c, "concurrency"), Retries: flags.Int(c, "retries"),
@@ -71,8 +70,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	if o.Command == "validate" { // the import after it must read the file in the same way
 		o.Flags = p.typedFlags("source input", "mapping")
 	}
-	reads := map[string]importer.Reads{"true": importer.ReadChanged, "all": importer.ReadAll}
-	o.CheckRemote = reads[c.String("check-remote")]
+	o.CheckRemote = map[string]importer.Reads{"true": importer.ReadChanged, "all": importer.ReadAll}[c.String("check-remote")]
 	return o, checkFlags(c, &o)
 }
 

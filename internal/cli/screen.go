@@ -93,8 +93,7 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options) (
 		return func() {}
 	}
 	progress = report.NewProgress(report.ProgressOptions{
-		Out: p.Err, Terminal: onTerminal, Width: func() int { return terminal.Width(p.Err) }, Log: o.Log,
-		Total: v.rows,
+		Out: p.Err, Terminal: onTerminal, Width: func() int { return terminal.Width(p.Err) }, Log: o.Log, Total: v.rows,
 	})
 	if onTerminal {
 		p.log.Redirect(progress)

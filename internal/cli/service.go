@@ -49,6 +49,11 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 		return nil, err
 	}
 	o.Flags, o.Target = p.connectionFlags(), p.settings.Target()
+	for _, name := range []string{"reopen", "check-remote", "resend-on"} { // without them, a follow-up command holds less
+		if value, typed := p.line.Typed[name]; typed {
+			o.Flags = append(o.Flags, "--"+name+"="+value)
+		}
+	}
 	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
 	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)

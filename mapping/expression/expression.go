@@ -60,8 +60,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 		columns[c] = ""
 	}
 	options := []expr.Option{
-		expr.Env(columns), expr.DisableAllBuiltins(), expr.Patch(x),
-		expr.Function("int", toInt, new(func(any) int)),
+		expr.Env(columns), expr.DisableAllBuiltins(), expr.Patch(x), expr.Function("int", toInt, new(func(any) int)),
 		expr.Function("float", toFloat, new(func(any) float64)),
 		expr.Function("string", func(args ...any) (any, error) { return textOf(args[0]) }, new(func(any) string)),
 		expr.Function("coalesce", firstText, new(func(string, ...string) string)),

@@ -127,8 +127,8 @@ func (d *Command) check() error {
 		}
 		if err == nil && here {
 			err = checkpoint.OnThisMachine(d.C.Context, db, d.Machine, true, nil)
-			d.printIf(err == nil, "accepted: the checkpoint is used on this machine from now on. Never use the copy on "+
-				"the other machine again.")
+			d.printIf(err == nil, "accepted: the checkpoint is used on this machine from now on. Never use the copy "+
+				"on the other machine again.")
 		}
 		if err != nil {
 			return err

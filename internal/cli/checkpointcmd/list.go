@@ -96,8 +96,8 @@ func (d *Command) openList(path, command string) (*list, error) {
 	}
 	err := l.detect()
 	if err == nil && l.namespace != "" && l.ours {
-		err = exit.Usage(path+": --namespace is for lists that people write: results and exports name the namespace of "+
-			"each key, or their keys have none", "leave --namespace out for this file, and take other lists apart")
+		err = exit.Usage(path+": --namespace is for lists that people write: results and exports name the namespace "+
+			"of each key, or their keys have none", "leave --namespace out for this file, and take other lists apart")
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.file.Close())

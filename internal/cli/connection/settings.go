@@ -84,8 +84,7 @@ func (s *Settings) readProfile() error {
 		return nil
 	}
 	base := s.line.Given("base-url") // a variable may be meant for another profile
-	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" &&
-		base.Origin == flags.ByFlag
+	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Origin == flags.ByFlag
 	if s.Makes || s.Profile.Value == defaultProfile && !(missing && s.Config.Given()) {
 		if missing && !s.Makes {
 			s.Config.From += "; there is no such file"

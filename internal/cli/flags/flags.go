@@ -121,8 +121,7 @@ var forms = map[string][2]string{
 	"rate":  {"a number, 0 or more", `\d{1,9}(\.\d*)?|\.\d+`},
 	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,18}|(\d\d?|100)%`},
 	"codes": {
-		"HTTP statuses from 400 to 599, such as 500,502, or none",
-		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
+		"HTTP statuses from 400 to 599, such as 500,502, or none", `\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
 	},
 	"run":      {"the ID of a run, at the end of its folder's name: eight of 0 to 9 and a to f", `[0-9a-f]{8}`},
 	"sign":     {"one character, or tab", `tab|\\t|.`},
