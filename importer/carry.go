@@ -236,8 +236,7 @@ func createRequest(rec *mapping.Record, r *leadapi.CreateRequest) *leadapi.Creat
 	*r = leadapi.CreateRequest{
 		OrganizationID: rec.Organization, LocatorID: rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
-		TypeKey:        rec.TypeKey, TypeLabel: rec.TypeLabel, Status: rec.Status,
-		Content: r.Content[:0],
+		TypeKey:        rec.TypeKey, TypeLabel: rec.TypeLabel, Status: rec.Status, Content: r.Content[:0],
 	}
 	for i := range rec.Content {
 		r.Content = append(r.Content, contentField(&rec.Content[i]))

@@ -13,6 +13,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -99,7 +100,11 @@ func (d *dryRun) plan(it *item, step *Step) {
 		if it.binding.OnlyKey(it.row.Cells, it.row.Header.Open) {
 			d.bare++
 		}
-		report.CountLead(d.assigned, cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator), "others")
+		to := cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator)
+		if !leadapi.ValidID(strings.TrimPrefix(to, ForLocator)) { // perhaps a cell of a wrong column: people's data
+			to = "a text that is no ID"
+		}
+		report.CountLead(d.assigned, to, "others")
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {
@@ -199,7 +204,7 @@ func (d *dryRun) found() *report.Checks {
 
 func (d *dryRun) notes() (n spelling.Texts) {
 	composed, same, alike := d.options.Mapping.Composed(), &d.repeated.Same, &d.repeated.Alike
-	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: no row would be sent.")
+	n.Add(d.options.Show > 0 && d.shown == 0, "No request is shown: no row would be sent.")
 	n.Add(d.tests > 0 && len(d.failed) == 0, "The tests of the mapping pass: %d.", d.tests)
 	n.Add(d.lacking != nil && d.updates, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
 		"lead.type_label.")

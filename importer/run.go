@@ -5,7 +5,7 @@
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
 //	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Store.Find), then a Step
-//	           │                         for each row (plan.go: forImport, forSync, …); endOrBegin ends it or begins a lane
+//	           │                         for each row (plan.go: forImport, forSync): endOrBegin ends it or begins a lane
 //	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
 //	           │                         joined the lane are looked up again and decided here
 //	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)

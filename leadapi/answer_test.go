@@ -66,7 +66,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%q: accepted without an ID, or refused with one", plain)
 		}
 		for _, id := range []string{lead.ID, lead.OwnerID, made.LeadID, made.OrganizationID} {
-			if id != "" && !validID(id) {
+			if id != "" && !ValidID(id) {
 				t.Errorf("ID %q", id)
 			}
 		}

@@ -195,7 +195,7 @@ func plainID(name, id string) error {
 	switch {
 	case id == "":
 		return wrong(name, "is missing", "")
-	case !validID(id):
+	case !ValidID(id):
 		return wrong(name, "has characters that an ID cannot have", "letters, digits, . _ - only")
 	}
 	return nil
@@ -215,8 +215,8 @@ func CheckRequestIDHeader(name string) error {
 
 const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// validID reports whether an ID may be in a path: 1 to 128 of idChars, and not dots only.
-func validID(id string) bool {
+// ValidID reports whether an ID may be in a path: 1 to 128 of idChars, and not dots only.
+func ValidID(id string) bool {
 	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idChars) == ""
 }
 

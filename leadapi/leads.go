@@ -162,7 +162,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	if c.leads == nil {
 		return nil, unsent("create", ReasonRefused, noLeads)
 	}
-	if r.RequestID != "" && !validID(r.RequestID) {
+	if r.RequestID != "" && !ValidID(r.RequestID) {
 		return nil, unsent("create", ReasonRefused, "the request ID has characters that an ID cannot have")
 	}
 	made := new(Created)
@@ -187,8 +187,8 @@ func (m *Created) read(body []byte, asked string) bool {
 	if json.Unmarshal(body, &a) != nil {
 		return false
 	}
-	m.LeadID = validText(a.ID, validID)
-	m.OrganizationID = validText(a.Organization, func(id string) bool { return validID(id) || id == asked })
+	m.LeadID = validText(a.ID, ValidID)
+	m.OrganizationID = validText(a.Organization, func(id string) bool { return ValidID(id) || id == asked })
 	m.LocationName = redact(textOf(a.Location))
 	return m.LeadID != ""
 }
@@ -196,7 +196,7 @@ func (m *Created) read(body []byte, asked string) bool {
 // Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot be in a path is
 // refused before anything is sent. The caller checks whether the Lead that comes back is the one asked for.
 func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*Lead, error) {
-	if !validID(leadID) {
+	if !ValidID(leadID) {
 		return nil, unsent("update", ReasonRefused, "the lead ID has characters that an ID cannot have")
 	}
 	lead := new(Lead)
@@ -213,7 +213,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 
 func (l *Lead) read(body []byte) bool {
 	a := fieldsOf(body)
-	l.ID, l.OwnerID = validText(a["ID"], validID), validText(a["OwnerID"], validID)
+	l.ID, l.OwnerID = validText(a["ID"], ValidID), validText(a["OwnerID"], ValidID)
 	l.Status, l.ExternalID = validText(a["Status"], validStatus), validText(a["ExternalID"], validExternalID)
 	l.HasExternal = l.ExternalID != "" || a["ExternalID"].Kind() == 'n' || string(a["ExternalID"]) == `""`
 	l.Content, l.LocationName = fieldsOf(a["Content"]), redact(textOf(fieldsOf(a["Location"])["Name"]))

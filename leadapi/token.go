@@ -43,7 +43,7 @@ func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClien
 		success: http.StatusCreated,
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
-		client.ID, client.Secret = validText(a["ID"], validID), textOf(a["Secret"])
+		client.ID, client.Secret = validText(a["ID"], ValidID), textOf(a["Secret"])
 		return client.ID != "" && client.Secret != ""
 	})
 	if fault != nil {

@@ -64,8 +64,8 @@ func unreached(e *leadapi.Error) *Stop {
 }
 
 var onlyDoubts = StopFor(
-	fmt.Sprintf("%d creates in a row, with those of the run before, left doubt whether a lead was made", MostDoubts),
-	"read their errors to find out why the service gives no usable answers; settle the rows in doubt before you go on")
+	fmt.Sprintf("%d creates in a row left doubt whether a lead was made (those of the run before count)", MostDoubts),
+	"read the errors of the rows in doubt to find out why the service gives no usable answers; settle the rows in doubt before you go on")
 
 // Limits end a run early (leadferry help import).
 type Limits struct {

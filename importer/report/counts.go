@@ -148,7 +148,7 @@ func (s *Summary) news() string {
 	if s.Asks == nil || s.Asks.Since.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(", %s of them new since %s", humanize.Comma(int64(s.Asks.New)),
+	return fmt.Sprintf(", %s of them new since %s or not settled", humanize.Comma(int64(s.Asks.New)),
 		s.Asks.Since.UTC().Format("2 Jan 15:04Z"))
 }
 

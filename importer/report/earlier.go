@@ -142,8 +142,11 @@ func (b *LastRejects) hash(n Reject) uint64 {
 	if n.Key == "" {
 		n.Key = "\x00" + strconv.Itoa(n.Line)
 	}
-	if n.Outcome == "rejected" {
+	switch n.Outcome {
+	case "rejected":
 		n.Error = httpStatus().FindString(n.Error)
+	case "in_doubt": // later runs say only that it is still in doubt
+		n.Error = ""
 	}
 	return maphash.String(b.seed, strings.Join([]string{n.Namespace, n.Key, n.Outcome, n.Error}, "\x00"))
 }

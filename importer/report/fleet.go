@@ -73,6 +73,9 @@ func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Mem
 	if all.DurationS = max(all.FinishedAt.Sub(all.StartedAt).Seconds(), 0); all.DurationS > 0 {
 		all.ThroughputRowsPerS = float64(all.Rows.Read) / all.DurationS
 	}
+	if all.Standing = in.InDoubt; slices.Contains(ended, false) { // nobody knows how many rows a killed worker left
+		all.InService = nil
+	}
 	all.endAsOne(ended)
 	return all, nil
 }
@@ -152,10 +155,9 @@ func (s *Summary) endAsOne(ended []bool) {
 	}
 	if len(missing) > 0 {
 		s.ExitCode = WorseExitCode(s.ExitCode, CodeStopped)
-		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not ended: %s",
-			english.Plural(len(missing), "shard has", "shards have"),
-			english.WordSeries(missing[:min(len(missing), 10)], "and")))
-		s.Hint = "wait for their workers, or start dead ones again. List them: leadferry checkpoint workers" + s.at()
+		s.StopReason = cmp.Or(s.StopReason, "these shards have not ended: "+
+			english.WordSeries(missing[:min(len(missing), 10)], "and"))
+		s.Hint = "leadferry checkpoint workers" + s.at() + " lists their workers: wait for them, or start dead ones again"
 	}
 	switch {
 	case s.StopReason != "" && s.ExitCode == CodeInterrupted && len(missing) == 0:

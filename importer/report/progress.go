@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/schollz/progressbar/v3"
 
 	"leadferry/internal/spelling"
@@ -124,7 +125,7 @@ func (p *Progress) draw(s *Summary, eta string, done int) {
 	doubts, need := s.Rows.InDoubt, s.Attention()
 	details.Add(s.Paused != "", "paused: %s", s.Paused)
 	details.Add(doubts > 0, "%s in doubt", humanize.Comma(int64(doubts)))
-	details.Add(need > 0, "%s need attention", humanize.Comma(int64(need)))
+	details.Add(need > 0, "%s %s attention", humanize.Comma(int64(need)), english.PluralWord(need, "needs", "need"))
 	details.Add(eta != "", "%s left", eta)
 	details.Add(true, "%.0f rows/s", p.perSecond)
 	p.bar.Describe(strings.Join(details, ", "))

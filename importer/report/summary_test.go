@@ -125,7 +125,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 		t.Errorf("with one that was killed: %+v, %+v, exit code %d", s.Requests, s.Rows, s.ExitCode)
 	}
 	killed.Newest = true
-	if s := fleet(t, 2, second, killed); s.Requests.Create != 19 || s.ExitCode != 3 || s.StopReason != "1 shard has not ended: 1" {
+	if s := fleet(t, 2, second, killed); s.Requests.Create != 19 || s.ExitCode != 3 || s.StopReason != "these shards have not ended: 1" {
 		t.Errorf("with one killed, without successor: %+v, exit code %d, %q", s.Requests, s.ExitCode, s.StopReason)
 	}
 	going := checkpoint.Member{Shard: 1, Newest: true, Started: other.Started, Rows: []byte(`{"read":7,"created":7}`)}
@@ -134,9 +134,9 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 		code    int
 		reason  string
 	}{
-		{[]checkpoint.Member{second, going}, 3, "1 shard has not ended: 1"},
-		{[]checkpoint.Member{second}, 3, "1 shard has not ended: 1"},
-		{nil, 3, "2 shards have not ended: 0 and 1"},
+		{[]checkpoint.Member{second, going}, 3, "these shards have not ended: 1"},
+		{[]checkpoint.Member{second}, 3, "these shards have not ended: 1"},
+		{nil, 3, "these shards have not ended: 0 and 1"},
 	} {
 		if s := fleet(t, 2, test.workers...); s.ExitCode != test.code || s.StopReason != test.reason || s.Outcome != "stopped" {
 			t.Errorf("%d, %s, %q", s.ExitCode, s.Outcome, s.StopReason)

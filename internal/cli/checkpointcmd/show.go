@@ -84,9 +84,9 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 // followUp says what a person must look at.
 func (d *Command) followUp(s *checkpoint.Status) {
 	at, doubts := " --checkpoint "+shell.Path(s.Path), s.Keys[checkpoint.InDoubt]
-	d.printIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up "+
-		"in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve "+
-		"FILE.csv%s", doubts, at, at)
+	d.printIf(doubts > 0, "\n%d in doubt. List them:\n    leadferry checkpoint export --state in_doubt%s -o doubt.csv\n"+
+		"Look each up in the console, write what you found into lead_id, and settle them:\n"+
+		"    leadferry checkpoint resolve doubt.csv%s", doubts, at, at)
 	for _, x := range s.Contradicted {
 		for _, e := range x.Against {
 			if e.Other != "" {
