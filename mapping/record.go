@@ -220,20 +220,26 @@ func appendSized(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// assign uses the first entry whose columns all hold something and that names a recipient.
+// assign uses the first entry without an empty value. A text is empty here if one of its columns is.
 func (r *row) assign(entries []assignment, rec *Record) {
 	before := len(r.problems)
+	isEmpty := func(c part) bool { return blank(r.cellOf(c)) }
 	for i := range entries {
-		t := &entries[i]
-		if !r.fills(t.values()...) {
-			continue
+		t, lacks := &entries[i], false
+		take := func(v *value) (s string) {
+			had := len(r.problems)
+			if s = r.take(v); v != nil && v.parts == nil && v.expr == nil && slices.ContainsFunc(v.columns, isEmpty) {
+				s, r.problems = v.preset, r.problems[:had]
+			}
+			lacks = lacks || v != nil && s == "" && len(r.problems) == had
+			return s
 		}
-		rec.Organization, rec.Locator = r.take(t.organization), r.take(t.locator)
-		rec.SearchText, rec.PostalCode = r.take(t.searchText), r.take(t.postalCode)
-		found := rec.Organization != "" || rec.Locator != "" && rec.SearchText+rec.PostalCode != ""
-		if found || len(r.problems) > before {
+		rec.Organization, rec.Locator = take(t.organization), take(t.locator)
+		rec.SearchText, rec.PostalCode = take(t.searchText), take(t.postalCode)
+		if !lacks {
 			return
 		}
+		r.problems = r.problems[:before] // of an entry that is not used
 	}
 	if len(entries) > 0 {
 		r.problems = append(r.problems, Problem{Rule: "assign", Text: r.unassigned(entries)})
@@ -256,14 +262,6 @@ func (r *row) unassigned(entries []assignment) string {
 		text += ", since these columns are empty: " + spelling.List(namesOf(empty), mostNamed, strconv.Quote)
 	}
 	return text
-}
-
-// fills reports whether all columns of the values hold something. It ignores values with a default or made of parts.
-func (r *row) fills(values ...*value) bool {
-	isEmpty := func(c part) bool { return blank(r.cellOf(c)) }
-	return !slices.ContainsFunc(values, func(v *value) bool {
-		return v != nil && v.preset == "" && v.parts == nil && slices.ContainsFunc(v.columns, isEmpty)
-	})
 }
 
 func (r *row) take(v *value) (s string) {

@@ -89,26 +89,22 @@ func TestATextThatDoesNotFitAStepIsAProblem(t *testing.T) {
 	}
 }
 
-func TestAssignLooksAtTheColumnsOfExpressions(t *testing.T) {
+func TestAssignUsesTheFirstEntryWithoutAnEmptyValue(t *testing.T) {
 	file := `
 version: 1
 assign:
-  - organization: {expr: 'country == "DE" ? org : upper(org)'}
-  - locator: L1
-    type: regions-radius
-    search_text: {expr: 'street + " " + city'}
-  - locator: L2
-    type: regions
-    postal_code: {expr: 'zip[:3]', default: "000"}
+  - organization: {expr: 'country == "DE" ? org : coalesce(upper(org), region)'}
+  - {locator: L1, type: regions-radius, search_text: "{street}, {city}"}
+  - {locator: L2, type: radius, search_text: {from: "{street}, {city}", default: Berlin}}
 `
 	for _, tt := range []struct {
 		row  cells
 		want Record
 	}{
-		{cells{"country", "AT", "org", "o", "street", "S", "city", "C", "zip", ""}, Record{Organization: "O"}},
-		{cells{"country", "", "org", "o", "street", "S", "city", "C", "zip", ""}, Record{Locator: "L1", SearchText: "S C"}},
-		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", "12345"}, Record{Locator: "L2", PostalCode: "123"}},
-		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", ""}, Record{Locator: "L2", PostalCode: "000"}},
+		{cells{"country", "AT", "org", "o", "region", "", "street", "S", "city", "C"}, Record{Organization: "O"}},
+		{cells{"country", "", "org", "", "region", "r", "street", "S", "city", "C"}, Record{Organization: "r"}},
+		{cells{"country", "", "org", "", "region", "", "street", "S", "city", "C"}, Record{Locator: "L1", SearchText: "S, C"}},
+		{cells{"country", "", "org", "", "region", "", "street", "", "city", "C"}, Record{Locator: "L2", SearchText: "Berlin"}},
 	} {
 		rec, problems := tt.row.in(t, file)
 		tt.want.Key = rec.Key

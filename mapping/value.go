@@ -139,7 +139,7 @@ func (v *value) eval(r *row) (string, fate) {
 }
 
 func (v *value) result(r *row) (s string, end fate) {
-	if s, end = v.raw(r); end != good {
+	if s, end = v.raw(r); end == bad || end == leftOut && v.needed.name == "" {
 		return "", end
 	}
 	s, broken := through(v.apply, s, r)
@@ -151,7 +151,7 @@ func (v *value) result(r *row) (s string, end fate) {
 			return "", end
 		}
 	}
-	if s == "" {
+	if s == "" && end == good {
 		s = v.preset
 	}
 	if v.isIdentity() {
