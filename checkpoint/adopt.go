@@ -289,8 +289,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		}
 	}
 	a := &adoption{
-		Leads: leads, digests: s.Digests(),
-		keys: map[digestPrefix]listed{}, owners: map[digestPrefix]digestPrefix{},
+		Leads: leads, digests: s.Digests(), keys: map[digestPrefix]listed{}, owners: map[digestPrefix]digestPrefix{},
 	}
 	if err = a.choose(); err == nil {
 		err = a.pass(ctx, s, false)

@@ -131,6 +131,9 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		case w.Commits > commits:
 			f.Text = fmt.Sprintf("it is at commit %d, but %s tells of commit %d", commits, w.Source, w.Commits)
 		}
+	case ancestor != nil && w.Open && w.GoesOn():
+		f.older = true
+		f.Text = fmt.Sprintf("it descends from the checkpoint %s, with which run %s goes on (%s)", w.Place, w.Run, w.Source)
 	case ancestor != nil && w.Commits > ancestor.Commits:
 		f.older = true
 		f.Text = fmt.Sprintf("it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, "+
@@ -272,7 +275,7 @@ func (v *Judgement) Refuse(answer string) error {
 			}
 		}
 	}
-	ways = append(ways, "if other leads are meant (rows sent before are made twice): --new-checkpoint="+AnswerID(ids(v.Asks)))
+	ways = append(ways, "for other leads (rows sent before are made twice): --new-checkpoint="+AnswerID(ids(v.Asks)))
 	return Refuse(v.Path, ErrGone, texts(v.Asks), strings.Join(ways, "\nhint: "))
 }
 

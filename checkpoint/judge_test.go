@@ -11,6 +11,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/disk"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -51,9 +52,9 @@ func writeFile(t *testing.T, path string, text []byte) {
 	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)))
 }
 
-func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ...checkpoint.Kind) *checkpoint.Judgement {
+func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, of ...checkpoint.Kind) *checkpoint.Judgement {
 	t.Helper()
-	v, err := checkpoint.Judge(t.Context(), s, ws, true, kinds)
+	v, err := checkpoint.Judge(t.Context(), s, ws, true, of)
 	must.Do(t, err)
 	return v
 }
@@ -93,22 +94,22 @@ func TestJudge(t *testing.T) {
 		witness     checkpoint.Witness
 		older, asks string // part of the refusal's text
 	}{
-		"as it is":                     {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at, Leads: 3}},
-		"the witness is behind":        {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at - 1, Open: true}},
-		"a command":                    {witness: checkpoint.Witness{Ledger: own, Commits: at}},
-		"fewer commits":                {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at + 9}, older: "tells of commit 13"},
-		"fewer commits than a command": {witness: checkpoint.Witness{Ledger: own, Commits: at + 9}, older: "tells of commit 13"},
-		"a run that it does not know":  {witness: checkpoint.Witness{Ledger: own, Run: "later", Commits: at}, older: "does not know the run later"},
-		"its parent":                   {witness: checkpoint.Witness{Ledger: "parent", Run: "x", Commits: 7, Leads: 9, Open: true, Target: here}},
-		"its parent went on":           {witness: checkpoint.Witness{Ledger: "parent", Commits: 8, Place: "/srv/old.db", Target: here}, older: "descends from the checkpoint /srv/old.db"},
-		"another that knows nothing":   {witness: other},
-		"another that knows leads":     {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "/srv/other.db; it knew 5 leads"},
-		"nothing of it is at hand":     {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "write known.csv, with the line key,namespace,lead_id"},
-		"another that is in use":       {witness: with(func(w *checkpoint.Witness) { w.Open = true }), asks: "0 leads or more"},
-		"another address of it":        {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, moved }), asks: "service at https://elsewhere"},
-		"its trunk in capitals":        {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, capitals }), asks: "it knew 5 leads"},
-		"another trunk":                {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Open, w.Target = 5, true, another })},
-		"answered before":              {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Ledger = 5, "answered" })},
+		"as it is":                   {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at, Leads: 3}},
+		"the witness is behind":      {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at - 1, Open: true}},
+		"a command":                  {witness: checkpoint.Witness{Ledger: own, Commits: at}},
+		"fewer commits":              {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at + 9}, older: "tells of commit 13"},
+		"fewer than a command":       {witness: checkpoint.Witness{Ledger: own, Commits: at + 9}, older: "tells of commit 13"},
+		"a run not known":            {witness: checkpoint.Witness{Ledger: own, Run: "later", Commits: at}, older: "does not know the run later"},
+		"its parent":                 {witness: checkpoint.Witness{Ledger: "parent", Run: "x", Commits: 7, Leads: 9, Open: true, Target: here}},
+		"its parent went on":         {witness: checkpoint.Witness{Ledger: "parent", Commits: 8, Place: "/srv/old.db", Target: here}, older: "descends from the checkpoint /srv/old.db"},
+		"another that knows nothing": {witness: other},
+		"another that knows leads":   {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "/srv/other.db; it knew 5 leads"},
+		"nothing of it is at hand":   {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "write known.csv, with the line key,namespace,lead_id"},
+		"another that is in use":     {witness: with(func(w *checkpoint.Witness) { w.Open = true }), asks: "0 leads or more"},
+		"another address of it":      {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, moved }), asks: "service at https://elsewhere"},
+		"its trunk in capitals":      {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, capitals }), asks: "it knew 5 leads"},
+		"another trunk":              {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Open, w.Target = 5, true, another })},
+		"answered before":            {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Ledger = 5, "answered" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ws := bookOf(t, test.witness)
@@ -264,7 +265,7 @@ func TestTakeOlder(t *testing.T) {
 		"lineage": {func(string) []checkpoint.Witness {
 			return []checkpoint.Witness{{Ledger: "parent", Commits: 8, Target: here}}
 		}, "", func(string) string { return "parent" }},
-		"moved": {func(string) []checkpoint.Witness { return nil }, "/srv/new.db", func(id string) string { return id }},
+		"moved": {func(string) []checkpoint.Witness { return nil }, "/srv/n.db", func(id string) string { return id }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for cut := range 2 {
@@ -329,6 +330,22 @@ func TestNoAnswerIsLostToAnother(t *testing.T) {
 	if must.Do(t, err); len(l.Answered) != len(given) {
 		t.Errorf("of %q the ledger has %q", given, l.Answered)
 	}
+}
+
+// A ledger that took over another one is of no use while a run goes on with that one: it may make more leads.
+func TestNoRunBeginsWhileOneGoesOnWithAParent(t *testing.T) {
+	m := ledger(t, "a")
+	lineage := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
+	must.Do(t, checkpoint.PutNote(t.Context(), m, checkpoint.LineageNote, checkpoint.Encode(lineage)))
+	ws := bookOf(t, checkpoint.Witness{Ledger: "parent", Run: "x", Commits: 7, Leads: 9, Open: true, Target: here})
+	files, _ := filepath.Glob(filepath.Join(ws.Book, "*.json"))
+	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	must.Do(t, err)
+	_, err = disk.TryLock(f, false)
+	must.Do(t, err)
+	wantRefusal(t, judged(t, m, ws).Refuse(""), checkpoint.ErrRolledBack, "with which run x goes on")
+	must.Do(t, f.Close())
+	must.Do(t, judged(t, m, ws).Refuse(""))
 }
 
 // placedStore is a Store that gives another path as its own.

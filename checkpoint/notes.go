@@ -252,8 +252,8 @@ func Untouched(ctx context.Context, s Store) (bool, error) {
 	}
 	l, err := LineageOf(ctx, s)
 	decided, unread := s.Notes(ctx, DecidedNote)
-	runs, unknown := Runs(ctx, s)
-	ended := slices.ContainsFunc(runs, func(r RunInfo) bool { return r.Outcome == "complete" || r.Outcome == "attention" })
+	all, unknown := Runs(ctx, s)
+	ran := slices.ContainsFunc(all, func(r RunInfo) bool { return r.Outcome == "complete" || r.Outcome == "attention" })
 	err = errors.Join(err, unread, unknown)
-	return l.Adopting == nil && len(decided) == 0 && !ended && err == nil, err
+	return l.Adopting == nil && len(decided) == 0 && !ran && err == nil, err
 }

@@ -326,7 +326,7 @@ func (e *engine) ledgerRefused(j *job, err error) {
 		j.refusal, j.outcome, j.entry.State = err, InDoubt, checkpoint.InDoubt
 		j.text = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who " +
 			"holds what)"
-	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrDoubt), errors.Is(err, checkpoint.ErrTaken):
+	case checkpoint.IsRefusal(err):
 		j.refusal, j.outcome, j.text = err, Conflict, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
 		e.commitFailed(j, err)

@@ -115,7 +115,7 @@ func TestFormatsAndStepsAgree(t *testing.T) {
 
 func FuzzFormat(f *testing.F) {
 	for _, word := range []string{"email", "phone", "uuid", "url", "date", "integer", "number", "/^a{3}/", "/(", "/a/i"} {
-		for _, text := range []string{"", "+49 30 123456", "2024-12-31T09:05:07Z", "https://[::1]/", "-1.5e3", "a@b.co"} {
+		for _, text := range []string{"", "+49 30 1234", "2024-12-31T09:05:07Z", "https://[::1]/", "-1.5e3", "a@b.co"} {
 			f.Add(word, text)
 		}
 	}

@@ -96,7 +96,7 @@ func TestARequestDiffersFromAnotherAndNotFromItself(t *testing.T) {
 		if got := test.Compare(request); got != nil {
 			t.Fatalf("%s\n%s\n%q", file, request, got)
 		}
-		other := strings.Replace(string(request), `{"content":{"`, `{"content":{"another `, 1) // no drawn key has a blank
+		other := strings.Replace(string(request), `{"content":{"`, `{"content":{"another `, 1) // no key has a blank
 		if got := test.Compare([]byte(other)); len(got) < 2 {
 			t.Fatalf("%s\n%s\n%q, want two differences", file, other, got)
 		}

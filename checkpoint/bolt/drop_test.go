@@ -174,6 +174,9 @@ func TestRemovedWhileInUse(t *testing.T) {
 				if _, err := settle(d, createdEntry("c", "lead-c", 3)); !errors.Is(err, checkpoint.ErrRemoved) {
 					t.Errorf("%s: went on with %v", name, err)
 				}
+				if d.looked.Store(0); !errors.Is(d.Guard(t.Context(), "a"), checkpoint.ErrRemoved) { // it waited before its send
+					t.Errorf("%s: a claim may be sent", name)
+				}
 			}
 			if err := d.Close(); !errors.Is(err, checkpoint.ErrRemoved) {
 				t.Errorf("%s: closed with %v", name, err)

@@ -189,8 +189,7 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	case !disk.Trusted(info):
 		err = checkpoint.Refuse(path, fs.ErrPermission, "cannot be opened: it belongs to another user, who can change "+
-			"what is in it",
-			"run this as that user, or make the file yours (chown) if you know what is in it")
+			"what is in it", "run this as that user, or make the file yours (chown) if you know what is in it")
 	default:
 		return f, nil
 	}

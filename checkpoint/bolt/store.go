@@ -21,6 +21,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -59,7 +60,8 @@ type ending struct {
 	broken   atomic.Pointer[error] // the first error; every later call returns it
 	changed  atomic.Bool           // a row has changed the file since it was opened
 	closed   atomic.Bool
-	leftover bool // unused parts still hold what an earlier command has forgotten
+	looked   atomic.Int64 // when the path last led to this file, in ns
+	leftover bool         // unused parts still hold what an earlier command has forgotten
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -97,8 +99,14 @@ func (d *Store) Progress() (commits uint64, leads, freed int) {
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
 func (d *Store) Attest(t *checkpoint.Testimony) { d.testimony.Store(t) }
 
-// Guard returns nil: only this process has the file, see [checkpoint.Store].
-func (*Store) Guard(context.Context, string) error { return nil }
+// Guard fails if the file was removed or replaced, see [checkpoint.Store]: a run with another file may send the row. It
+// looks only if the last commit, which has looked, was a second ago.
+func (d *Store) Guard(context.Context, string) error {
+	if time.Now().UnixNano()-d.looked.Load() < int64(time.Second) {
+		return nil
+	}
+	return d.inPlace()
+}
 
 // UnderWay returns none: only this process has the file, see [checkpoint.Store].
 func (*Store) UnderWay(context.Context) (map[string]bool, error) { return nil, nil }
@@ -167,8 +175,7 @@ func (d *Store) compact() (err error) {
 		}
 	}()
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
-		NoStatistics: true,
-		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		NoStatistics: true, OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
 			return os.OpenFile(path, flag|os.O_EXCL, mode)
 		},
 	})
@@ -230,8 +237,9 @@ func (d *Store) inPlace() error {
 	}
 	own, err := d.file.Stat()
 	if err == nil && !os.SameFile(there, own) {
-		err = fmt.Errorf("checkpoint %s: %w", d.path, checkpoint.ErrRemoved)
+		return fmt.Errorf("checkpoint %s: %w", d.path, checkpoint.ErrRemoved)
 	}
+	d.looked.Store(time.Now().UnixNano())
 	return err
 }
 

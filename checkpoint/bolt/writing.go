@@ -190,9 +190,7 @@ func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 	delete(w.d.claimed, key)
 	w.head.Counts.move(entryOf(was.Shown()).State, entryOf(is.Shown()).State)
-	return errors.Join(
-		w.putEntry(key, was.Entry, is.Entry),
-		w.putIntent(key, was.Intent, is.Intent),
+	return errors.Join(w.putEntry(key, was.Entry, is.Entry), w.putIntent(key, was.Intent, is.Intent),
 		w.moveLead(leadKey(entryOf(was.Entry).LeadID), leadKey(entryOf(is.Entry).LeadID), key),
 		w.reindex(inLinks, linksOf(key, &was), linksOf(key, &is)),
 		w.reindex(inFolds, foldsOf(key, &was), foldsOf(key, &is)))

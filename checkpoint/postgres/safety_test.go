@@ -482,7 +482,7 @@ func TestNothingIsClaimedBeforeAMove(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
 	committed(t, s, claimOf("a"), claimOf("b"))
-	server.Exec(t, server.URL("postgres"), "ALTER DATABASE "+nameOf(address)+" SET default_transaction_read_only = true")
+	server.Exec(t, server.URL("postgres"), "ALTER DATABASE "+nameOf(address)+" SET default_transaction_read_only = on")
 	done, more := createdOf("a", "lead"), claimOf("c")
 	err := s.Commit(t.Context(), []*checkpoint.Change{done, more})
 	s.claims.drop("b") // as if it had become old

@@ -170,7 +170,7 @@ func TestARowThatRepeatsTheHeaderIsRecognized(t *testing.T) { // faults 132
 		{"a,b\na,a\nb,b\n", source.Options{}, ".."},
 		{"name\nName\nname\n", source.Options{}, ".x"},
 		{"id,name\n1,Ann\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}, "x."},
-		{"kind,größe\n\u212aIND,GRÖSSE\n\u212aIND,GRÖßE\n", source.Options{}, ".x"}, // the Kelvin sign is a K of three bytes
+		{"kind,größe\n\u212aIND,GRÖSSE\n\u212aIND,GRÖßE\n", source.Options{}, ".x"}, // a Kelvin sign has three bytes
 		{"\u212aind," + long + "\nKIND," + long + "\n" + long + ",kind\n", source.Options{}, "xx"},
 		{"id,leadferry_line\nid,leadferry_line\n1,7\n", source.Options{}, "x."},
 	} {

@@ -27,7 +27,7 @@ func TestUnreliableServiceBehindTLSAndAProxy(t *testing.T) {
 		{name: "idle connections are closed", faults: "slow/9:30ms", idleClose: 5 * time.Millisecond},
 		{name: "connections close after answers", faults: "close/3"},
 		{name: "packed", faults: "gzip/2", sure: true},
-		{name: "answers are lost", faults: "create.drop-stored#9,create.drop#20,update.drop/10", proxy: map[int]int{3: -1}},
+		{name: "lost answers", faults: "create.drop-stored#9,create.drop#20,update.drop/10", proxy: map[int]int{3: -1}},
 	}
 	for _, mood := range moods {
 		t.Run(mood.name, func(t *testing.T) {

@@ -342,7 +342,7 @@ var rooms = [][]string{
 	{"internal/cli/terminal"},
 	// Tests of damage write into a mapped file, or leave a file mapped. Windows allows neither.
 	{"checkpoint/bolt", "-test.run", "^Test(AFile|AWaiting|Drop|NoRunB|Nobody|SecondOp|OpenIn|Wait|Who|Status|Unblocked|Forg|Folds|IncompleteC|KillW|Older|LostC|AnotherC|Removed|Beginning|NotesH|FirstNew|ReadersShare)", "-test.skip", "RemovedWhile|WithoutClaims"},
-	{"importer/source", few, "-test.run", "^Test", "-test.skip", "^TestChanges"}, // Windows replaces no file that is open
+	{"importer/source", few, "-test.run", "^Test", "-test.skip", "^TestChanges"}, // no open file is replaced there
 	// The others need /dev/full, modes, paths with slashes, or to remove an open file.
 	{"importer/report", few, "-test.run", "^Test(AResult|FilesArePartial|NoRejects|OnlyWanted|Places|Prune|Old|TwoRows|Results|Rejects|TheNextRunRec|Quote|Problem$)", "-test.skip", "CanBeReadBack"},
 }

@@ -10,9 +10,9 @@ import (
 
 func TestEmailAddresses(t *testing.T) {
 	for s, want := range map[string]bool{
-		"a@b.co": true, "a.b+c@x-y.example.org": true, "jörg@müller.de": true, "o'neil@example.com": true, "a@b.c1": true,
+		"a@b.co": true, "a.b+c@x-y.example.org": true, "jörg@müller.de": true, "o'neil@a.com": true, "a@b.c1": true,
 		"": false, "a": false, "@b.co": false, "a@": false, "a@b": false, "a@b@c.de": false, "a b@c.de": false, "a@b..c": false,
-		".a@b.co": false, "a.@b.co": false, "a@-b.co": false, "a@b-.co": false, "a@1.2.3.4": false, "Ann <a@b.co>": false,
+		".a@b.co": false, "a.@b.co": false, "a@-b.co": false, "a@b-.co": false, "a@1.2.3.4": false, "A <a@b.co>": false,
 		"a@b.co,c@d.ef": false, "a@b.co\n": false, "a\u2026b@c.de": false, "mailto:a@b.co": false, "a@b.co.": false, "a\x00@b.co": false, "a@b_c.de": false,
 		strings.Repeat("a", 65) + "@b.co": false, "a@" + strings.Repeat("b", 64) + ".co": false, "a@" + strings.Repeat("bbb.", 64) + "co": false,
 	} {
