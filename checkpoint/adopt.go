@@ -279,7 +279,9 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			for _, a := range h.lineage.Ancestors {
 				l.Descend(a.ID, a.Commits)
 			}
-			l.Adopting = adopting
+			if adopting != nil || l.Adopting != nil && slices.Equal(l.Adopting.Words, leads.Words) {
+				l.Adopting = adopting
+			}
 		})
 	}
 	mark := func(m *Adopting) error { return s.Alone(ctx, func(tx Tx) error { return keep(tx, m) }) }
@@ -297,8 +299,8 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if err != nil { // nothing was changed
 		return r, cmp.Or(err, mark(old))
 	}
-	if old != nil && !a.contains(old, leads.Words) {
-		return r, RefuseHalfAdopted(ctx, s)
+	if err := RefuseHalfAdopted(ctx, s); err != nil && old != nil && !a.contains(old, leads.Words) {
+		return r, err // nil if the other adoption has come to its end
 	}
 	var keys []byte
 	for key, row := range a.keys {

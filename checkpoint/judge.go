@@ -132,12 +132,10 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 			f.Text = fmt.Sprintf("it is at commit %d, but %s tells of commit %d", commits, w.Source, w.Commits)
 		}
 	case ancestor != nil && w.Open && w.GoesOn():
-		f.older = true
-		f.Text = fmt.Sprintf("it descends from the checkpoint %s, with which run %s goes on (%s)", w.Place, w.Run, w.Source)
+		f.older, f.Text = true, fmt.Sprintf("it descends from %s, with which run %s goes on (%s)", w.Place, w.Run, w.Source)
 	case ancestor != nil && w.Commits > ancestor.Commits:
-		f.older = true
-		f.Text = fmt.Sprintf("it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, "+
-			"and %s tells of commit %d", w.Place, ancestor.Commits, w.Source, w.Commits)
+		f.older, f.Text = true, fmt.Sprintf("it descends from the checkpoint %s, which went on afterwards: commit %d "+
+			"was taken over, and %s tells of commit %d", w.Place, ancestor.Commits, w.Source, w.Commits)
 	case ancestor == nil && w.Target.Canonical().TrunkID == h.info.Target.Canonical().TrunkID && w.knows():
 		h.otherLedger(f, w)
 	}

@@ -288,7 +288,7 @@ func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 	e.Seen = checkpoint.Sight{At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID}
 	if was.Status == a.Status {
 		e.Seen.Against = was.Against
-	} else if was.Against != "" && was.Against != rec.Status {
+	} else if was.Against != "" && rec.Status != "" && rec.Status != was.Against {
 		e.Status = was.Status
 	}
 }

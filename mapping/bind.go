@@ -47,7 +47,7 @@ type Binding struct {
 }
 
 type ownColumn struct {
-	name    string // in NFC: the default key is the same for all forms of Unicode
+	name    string // see ColumnName
 	index   int
 	as      string     // for a column that rest sends: its key in the content
 	without [][]string // for such a column: the paths into its object that other values use

@@ -152,9 +152,9 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}}
 	s.claims = &claims{now: sinceBoot}
 	s.session, s.ending = rand.Int64(), make(chan struct{})
-	s.silence = max(o.Patience, leastSilence)
+	s.silence = max(o.Patience, o.Wait, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
-	s.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
+	s.Locks = s.silence * 9 / 10 // before the server counts as silent
 	s.conn, err = s.Meet(o.Wait, o.ReadOnly)
 	return s, err
 }

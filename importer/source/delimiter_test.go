@@ -35,9 +35,10 @@ func TestTheDelimiterIsDetected(t *testing.T) {
 		{"rejects", "a¦leadferry_line¦leadferry_outcome¦leadferry_error\n1 2¦2¦invalid¦x, y\n", source.Options{Delimiter: '¦'}, '¦', "2:1 2\n"},
 		{"rejects with blanks around", "a , b , leadferry_line , leadferry_outcome , leadferry_error\n1 2 , 3 , 2 , invalid , x y z\n", source.Options{}, ',', "2:1 2 | 3 \n"},
 		{"rejects saved with another delimiter", "a,leadferry_line,leadferry_outcome,leadferry_error\n1,2,invalid,x;y\n", source.Options{Delimiter: ';'}, ',', "2:1\n"},
-		{"names that end like those of rejects", "a,old_leadferry_line,old_leadferry_outcome,old_leadferry_error\n1,2,invalid,x\n", source.Options{}, ',', "2:1|2|invalid|x\n"},
+		{"names like those of rejects", "a,old_leadferry_line,old_leadferry_outcome,old_leadferry_error\n1,2,invalid,x\n", source.Options{}, ',', "2:1|2|invalid|x\n"},
 		{"a name with a line break", "\"Kunden-\nName\";id\nAnn;1\n", source.Options{}, ';', "3:Ann|1\n"},
 		{"a lone quote", "a;b \"\n1,5;2,5\n", source.Options{}, ';', "2:1,5|2,5\n"},
+		{"inches", "a;b \"\n1;5\"\n2;6\",x,y,z\n", source.Options{}, ';', "2:1|5\"\n3:2|6\",x,y,z\n"},
 		{"below a comment", "# once,\na;b\n1;2\n", source.Options{Frame: source.Frame{Comment: "#"}}, ';', "3:1|2\n"},
 		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
 	} {

@@ -157,7 +157,7 @@ func TestTheReplacementCharacterIsTextOnlyInUTF8(t *testing.T) {
 }
 
 func TestADamagedCharacterSwallowsNoDelimiterOrLineEnd(t *testing.T) { // faults 91
-	for _, label := range []string{"shift_jis", "euc-jp", "euc-kr", "big5", "gbk", "gb18030", "windows-1252", "koi8-r"} {
+	for _, label := range []string{"shift_jis", "euc-jp", "euc-kr", "big5", "gbk", "gb18030", "windows-1252"} {
 		for lead := 0x80; lead < 0x100; lead++ {
 			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
 				data := "a,b\nx" + string([]byte{byte(lead)}) + tail + ",1\n\"" + string([]byte{byte(lead)}) + tail + "\",2\n" + string([]byte{byte(lead)}) + tail + "\n3,4\n"

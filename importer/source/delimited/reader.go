@@ -163,7 +163,7 @@ var separator = spelling.Form(`^(?i)"?sep=(.)"?$`)
 // findDelimiter finds the delimiter, and passes a line that names it. For a rejects file it does not trust the options:
 // another program may have saved the file with another delimiter.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
-	written, header := BeginsRejects(in), header(in)
+	written, header := BeginsRejects(in), header(in, o.NoQuotes || o.Backslash)
 	if named := separator().FindStringSubmatch(strings.TrimRight(header, "\r\n")); named != nil {
 		if in.Pass(len(header)); o.Delimiter == 0 { // a flag or the mapping wins
 			o.Delimiter, _ = utf8.DecodeRuneInString(named[1])
@@ -179,13 +179,16 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 }
 
 // BeginsRejects reports whether the first record that is not blank is the header of a rejects file.
-func BeginsRejects(in *lines.Window) bool { return rows.IsOfRejects(header(in)) }
+func BeginsRejects(in *lines.Window) bool { return rows.IsOfRejects(header(in, false)) }
+
+// opens matches a record that ends inside the quotes of a cell.
+var opens = spelling.Form(`(?:^|[,;\t|])"(?:[^"]|"")*$`)
 
 // header returns the first record that is not blank: more lines than one if a name has line breaks in quotes.
-func header(in *lines.Window) string {
+func header(in *lines.Window, plain bool) string {
 	line, _ := in.First()
 	text := string(line)
-	for n := 0; strings.Count(text, `"`)%2 == 1; n++ {
+	for n := 0; !plain && strings.Count(text, `"`)%2 == 1 && opens().MatchString(text); n++ {
 		line, err := in.Line(len(text))
 		if err != nil || n == 100 { // the quote is text
 			return strings.SplitAfterN(text, "\n", 2)[0]

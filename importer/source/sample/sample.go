@@ -256,7 +256,7 @@ func (s *sample) trackFooter(row *source.Row) {
 		switch s.footer = `^"?` + regexp.QuoteMeta(strings.ToValidUTF8(first[:min(len(first), 100)], "")); {
 		case len(words) > len(strings.Fields(word)) && noName().MatchString(word):
 			s.footer = `^"?` + regexp.QuoteMeta(word) + `(?:\PL|$)`
-		case word != "" && len(words) <= 50: // the whole row: a lead's name may begin with one word, like Summers or Total Energies
+		case word != "" && len(words) <= 50: // the whole row: a lead may be called Summers or Total Energies
 			s.footer = `^"?` + strings.Join(words, `\PL+`) + `\PL*$`
 		}
 	}
