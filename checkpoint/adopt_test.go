@@ -146,8 +146,7 @@ func TestRefusedListAddsNoLead(t *testing.T) {
 	}
 }
 
-// If witnesses know of more leads than the list, the adopting ledger becomes incomplete, and their ledgers become its
-// ancestors.
+// If witnesses know of more leads than the list, the ledger becomes incomplete, and their ledgers its ancestors.
 func TestAdoptingFewerLeadsThanWitnessesKnowIsIncomplete(t *testing.T) {
 	of := func(leads int, open bool, target checkpoint.Target) checkpoint.Witness {
 		return checkpoint.Witness{Ledger: "lost", Target: target, Place: "lost.db", Leads: leads, Open: open, Commits: 4}

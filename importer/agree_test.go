@@ -213,8 +213,7 @@ func (p *pair) agree(when string) {
 	})
 }
 
-// agreeOn compares a settled lead. Its status must be that of the service's last answer about it, whatever a person did
-// since.
+// agreeOn compares a settled lead. Its status must be that of the service's last answer, whatever a person did since.
 func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 	if seen := p.service.answered[e.LeadID].Status; e.Status != seen && e.Seen.Status != seen && e.Status != p.service.checked[e.LeadID].Status && e.Seen.Status != p.service.checked[e.LeadID].Status && e.Status != "closedBoughtOtherBrand" && e.Seen.Status != "closedBoughtOtherBrand" {
 		p.errorf("%s: %s is %q, the service last said %q", when, e.Key, e.Status, seen)

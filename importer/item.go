@@ -104,10 +104,10 @@ func (j *job) sayOwner(lead *leadapi.Lead) {
 }
 
 func (r *result) say(text string) {
-	if r.text != "" {
+	if r.text != "" && text != "" {
 		text = r.text + "; " + text
 	}
-	r.text = text
+	r.text = cmp.Or(text, r.text)
 }
 
 // ForLocator is the prefix of a locator that takes the place of an organization.

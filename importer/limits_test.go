@@ -148,8 +148,7 @@ func TestMaxDurationTakesNoMoreRowsAndLinksWhatWasMade(t *testing.T) {
 	}
 }
 
-// Rows that an earlier run saw refused are not sent now and say nothing about this run: it reaches the new rows behind
-// them.
+// Rows that an earlier run saw refused are not sent now and say nothing about this run: it reaches the new rows.
 func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 3}}}, func(t *testing.T, tr *trial) {
 		first := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 2}})

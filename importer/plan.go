@@ -109,7 +109,7 @@ func (p *planner) planMade(it *item) Step {
 		return ends(Changed, changedSince+", but the lead's ID is not known")
 	case p.o.Changed == UpdateChanged:
 		return p.planUpdate(it, nil)
-	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
+	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{} && !known.Synced, sentLast,
 		known.Synced && known.Unsettled == "" && !p.compare(it, known, nil, false).byFile():
 		return ends(Unchanged, "")
 	}

@@ -1,6 +1,6 @@
 // Package importer carries rows from files into the lead service, once each. It is the only package that knows the
 // order of steps. Import, sync, reconcile and validate are one engine that decides in different ways. One item holds a
-// row all the way, with what is known of its lead and how the row ends:
+// row all the way (item.go), with what is known of its lead and how the row ends. This file opens the checkpoint.
 //
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
@@ -22,7 +22,6 @@
 // Claim, mark and settle (Ledger.Do; one goroutine calls Store.Commit for many rows) return once they are synced. A
 // kill before a claim or mark leaves nothing, after settle only lines of the results are missing, in between the row
 // is in doubt, partial or unsettled. After the checkpoint is closed, files get their names, the summary last.
-// item.go describes the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
 // needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been

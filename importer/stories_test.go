@@ -60,6 +60,14 @@ var stories = map[string]string{
 		console Status contacted
 		sync all: a,,x-a,open,Ann,1 = conflict 1
 		knows status=open seen=contacted`,
+	"what is seen after an update without an answer is held": `
+		import: a,,x-a,open,Ann,1 = created 1
+		fate 500
+		sync: a,,x-a,contacted,Ann,1 = failed 1
+		fate
+		console Status closedWon
+		sync all: a,,x-a,contacted,Ann,1 = conflict 1
+		sync: a,,x-a,contacted,Ann,1 = conflict 1`,
 	"an update without a status is repeated without it": `
 		import: a,,x-a,open,Ann,1 = created 1
 		fate lost

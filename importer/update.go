@@ -56,6 +56,9 @@ func (e *engine) look(j *job) {
 func (e *engine) endRead(j *job, a *answer) {
 	cs := j.step.changes
 	if e.drift != nil || j.step.outcome == Conflict {
+		if cs.of(atStatus).byService { // this is newer than an update without an answer, and not what that asked for
+			j.before.Sought = ""
+		}
 		cs.takeSeen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		j.sayOwner(a.Lead)
@@ -259,9 +262,7 @@ func (j *job) sayChanged(a *answer, cs changes) {
 		j.remarks[statusByOthers] = true
 	}
 	j.sayOwner(a.Lead)
-	if text := listed(serviceWins, cs.named(keeps, "Status "+a.Status)); text != "" {
-		j.say(text)
-	}
+	j.say(listed(serviceWins, cs.named(keeps, "Status "+a.Status)))
 }
 
 // read reads a lead by an update (specification, "6. Update a lead"). An update without content changes nothing. With

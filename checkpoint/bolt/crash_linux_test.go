@@ -107,8 +107,7 @@ func (op *diskOp) apply(b []byte, keep func() bool) []byte {
 	return b
 }
 
-// afterPowerCut returns the file after a power failure before call n: synced writes are there, each other one is there,
-// lost or torn.
+// afterPowerCut returns the file after a power failure before call n: synced writes are there, others may be, or torn.
 func afterPowerCut(base []byte, ops []diskOp, n int, random *rand.Rand) []byte {
 	synced := 0
 	for i, op := range ops[:n] {

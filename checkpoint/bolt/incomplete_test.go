@@ -89,8 +89,7 @@ func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 // inOneChange is how many entries of a list one commit takes.
 const inOneChange = 1 << 11
 
-// A long list takes several commits. After a cut no run begins until the list is adopted again; entries already there
-// stay.
+// A long list takes several commits. After a cut no run begins until the list is adopted again; stored entries stay.
 func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})

@@ -15,8 +15,7 @@ import (
 	"leadferry/internal/cli/terminal"
 )
 
-// TestMain makes the test binary act as leadferry if it is called by that name. Shells
-// call it so, and it logs their calls.
+// TestMain makes the test binary act as leadferry if it is called by that name, as shells do. It logs their calls.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "leadferry" {
 		os.Exit(m.Run())

@@ -114,8 +114,7 @@ func answerOf(t *testing.T, said string) string {
 	return strings.FieldsFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })[0]
 }
 
-// N11: a login and two imports need one token. Each profile's runs sign in at its own
-// service, with the client that was made there.
+// N11: a login and two imports need one token. Each profile signs in at its own service, with the client made there.
 func TestImportUsesTheStoredClient(t *testing.T) {
 	eu, euURL := startSandbox(t, "")
 	us, usURL := startSandbox(t, "")

@@ -14,8 +14,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// typed are lines as a person types them up to the tab, and what the shell makes of the
-// last word, without a / at its end.
+// typed are lines as typed up to the tab, and what the shell makes of the last word, without a / at its end.
 var typed = []struct{ line, want string }{
 	{"leadferry imp", "import"},
 	{"leadferry checkpoint resol", "resolve"},

@@ -190,8 +190,7 @@ func TestNoFlagTakesASecret(t *testing.T) {
 	}
 }
 
-// After forget, and once the folders of the runs are deleted, no file of the program
-// holds a trace of a person. fault 120
+// After forget, and once the runs' folders are deleted, no file of the program holds a trace of a person. fault 120
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w, _ := parroted(t)
