@@ -100,11 +100,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 		if it.binding.OnlyKey(it.row.Cells, it.row.Header.Open) {
 			d.bare++
 		}
-		to := cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator)
-		if !leadapi.ValidID(strings.TrimPrefix(to, ForLocator)) { // perhaps a cell of a wrong column: people's data
-			to = "a text that is no ID"
-		}
-		report.CountLead(d.assigned, to, "others")
+		report.CountLead(d.assigned, cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator), "others")
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {
@@ -162,7 +158,10 @@ func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	assigned := map[report.Organization]int{}
 	for to, leads := range d.assigned {
-		assigned[report.Organization{ID: to}] = leads
+		if !leadapi.ValidID(strings.TrimPrefix(to, ForLocator)) { // perhaps a cell of a wrong column: people's data
+			to = "a text that is no ID"
+		}
+		assigned[report.Organization{ID: to}] += leads
 	}
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
