@@ -55,7 +55,7 @@ func (s *Summary) Holding(text string) string {
 		return text
 	}
 	return strings.NewReplacer("he same command", "he same command with --in-doubt hold",
-		"all flags of this run", "all flags of this run but --in-doubt hold").Replace(text)
+		"flags of this run", "flags of this run, but with --in-doubt hold").Replace(text)
 }
 
 func (s *Summary) next(p *printer) {
@@ -209,7 +209,7 @@ func (s *Summary) inDoubt(todo *steps) {
 		"and write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
 	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // correct asks for the same command
-	todo.add(inRejects && !correct && !s.halted(), "Then "+s.Command+" this file, with all flags of this run:",
+	todo.add(inRejects && !correct && !s.halted(), "Then "+s.Command+" this file. Add the other flags of this run:",
 		s.again(s.Command)...)
 }
 
@@ -237,7 +237,7 @@ func (s *Summary) correct(todo *steps) {
 	if s.DryRun {
 		name = "validate"
 	}
-	todo.add(true, text+"rejects file and "+name+" what you corrected, with all flags of this run:",
+	todo.add(true, text+"rejects file and "+name+" what you corrected. Add the other flags of this run:",
 		s.again(name)...)
 }
 

@@ -120,8 +120,8 @@ Next
      or none if no lead was made, or exists if you cannot find its ID. An empty
      cell decides nothing. Then settle them:
        leadferry checkpoint resolve in-doubt-.csv --checkpoint '/var/lib/lead ferry/eu.db'
-  3. Correct the 63 rows in the rejects file and import what you corrected, with
-     all flags of this run:
+  3. Correct the 63 rows in the rejects file and import what you corrected. Add
+     the other flags of this run:
        leadferry import -m leads.yaml out/rejects.csv --checkpoint '/var/lib/lead ferry/eu.db'
        leadferry import -m leads.yaml out/rejects-2.csv --checkpoint '/var/lib/lead ferry/eu.db'
 `},
