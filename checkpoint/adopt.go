@@ -300,7 +300,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, cmp.Or(err, mark(old))
 	}
 	if err := RefuseHalfAdopted(ctx, s); err != nil && old != nil && !a.contains(old, leads.Words) {
-		return r, err // nil if the other adoption has come to its end
+		return r, err // else the other adoption has come to its end
 	}
 	var keys []byte
 	for key, row := range a.keys {

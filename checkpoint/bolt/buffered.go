@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// generation limits a generation of records to an eighth of all keys, within least and most. Zero: the defaults.
-type generation struct{ least, most uint64 }
+// generationSize limits a generation of records to an eighth of all keys, within least and most. Zero: the defaults.
+type generationSize struct{ least, most uint64 }
 
 // buffered is a bucket with an insert buffer. Lead IDs, and the keys of many files, come in no order: each new record
 // would rewrite a page of its own while a commit waits for the disk. So new records first gather in a log, a second
@@ -29,7 +29,7 @@ type generation struct{ least, most uint64 }
 //     was before. Only announce changes gathers, while no reader is under way.
 type buffered struct {
 	name, log []byte // the buckets
-	generation
+	generationSize
 	gathers map[string]uint64 // key → number, from 1, of each record in the log
 
 	// Of the commit under way.
@@ -46,9 +46,9 @@ type buffered struct {
 	doneBelow uint64   // records with lower numbers are of earlier generations, all of them moved
 }
 
-func newBuffered(name, log []byte, g generation) *buffered {
+func newBuffered(name, log []byte, g generationSize) *buffered {
 	return &buffered{
-		name: name, log: log, generation: cmp.Or(g, generation{least: 1 << 10, most: 1 << 16}),
+		name: name, log: log, generationSize: cmp.Or(g, generationSize{least: 1 << 10, most: 1 << 16}),
 		gathers: make(map[string]uint64), fresh: make(map[string]uint64), gone: make(map[string]bool),
 	}
 }

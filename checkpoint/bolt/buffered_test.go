@@ -51,7 +51,7 @@ func shuffled(n int) (keys []string) {
 
 // The log of gathered entries stays short, and look-ups find every entry in it.
 func TestGatheredEntriesAreFewAndKnown(t *testing.T) {
-	d := opened(t, newPath(t), Options{gather: generation{least: 20, most: 20}})
+	d := opened(t, newPath(t), Options{gather: generationSize{least: 20, most: 20}})
 	keys := shuffled(300)
 	for i := range keys {
 		settleAll(t, d, keys[i:i+1])

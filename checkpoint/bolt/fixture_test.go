@@ -171,7 +171,7 @@ func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 }
 
 // early lets even a few entries gather in the log.
-var early = generation{least: 8, most: 8}
+var early = generationSize{least: 8, most: 8}
 
 // seeded makes a checkpoint with n created leads, three rejected rows and three in doubt, and leaves it open. Half of
 // the leads come in random order.

@@ -180,7 +180,7 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	waiting := newStore(path, Options{})
 	must.Do(t, errors.Join(waiting.openFile(target()), d.Close()))
 	if err := waiting.tryLock(); waiting.locked || err != nil {
-		t.Errorf("held %v, %v", waiting.locked, err)
+		t.Errorf("locked %v, %v", waiting.locked, err)
 	}
 	must.Do(t, waiting.openLocked(target()))
 	held, _ := waiting.file.Stat()

@@ -40,7 +40,7 @@ type Options struct {
 	Witnesses *checkpoint.Witnesses // the book says how the file was left; nil: nobody knows
 
 	magic   func(string) (int64, error) // instead of statfs(2), for tests
-	gather  generation                  // instead of the constants, for tests
+	gather  generationSize              // instead of the constants, for tests
 	checker []string                    // starts a process that calls CheckFile, for tests
 }
 

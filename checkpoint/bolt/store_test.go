@@ -22,7 +22,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Backend{
 		Place: place,
 		Open: func(t storetest.TB, path string, now func() time.Time) checkpoint.Store {
-			d := open(t, path, Options{Now: now, gather: generation{least: 3, most: 3}})
+			d := open(t, path, Options{Now: now, gather: generationSize{least: 3, most: 3}})
 			d.bolt.NoSync = true // the disk is not under test
 			return d
 		},

@@ -46,7 +46,7 @@ func TestWorkUnderStrace(t *testing.T) {
 	runtime.LockOSThread()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 	say("begin")
-	d, err := Open(path, target(), Options{gather: generation{least: 2, most: 2}})
+	d, err := Open(path, target(), Options{gather: generationSize{least: 2, most: 2}})
 	if err != nil {
 		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return

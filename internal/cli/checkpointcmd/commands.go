@@ -166,8 +166,8 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 		took = took || server.Accepted
 	}
 	if !took {
-		return exit.Usage("--accept-older="+answer+" answers nothing: it is another ID, or the "+
-			"database is not older than known", "leadferry checkpoint check shows its state")
+		return exit.Usage("--accept-older="+answer+" answers nothing: it is another ID, or that of a "+
+			"database that is not older than known", "leadferry checkpoint check shows its state")
 	}
 	d.printf("accepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
 		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
