@@ -39,9 +39,9 @@ func (r *run) countRead(it *item) {
 		return
 	}
 	if r.drift != nil && r.drift.named != nil { // by the key of its lead and by the row's
-		r.drift.named.Add(it.entry.Key)
+		r.drift.named[it.entry.State.HasLead()].Add(it.entry.Key)
 		if it.entry.Key != it.rec.Key {
-			r.drift.named.Add(it.rec.Key)
+			r.drift.named[false].Add(it.rec.Key)
 		}
 	}
 	r.tally.rows[it.input]++
@@ -186,7 +186,7 @@ func (r *run) summary() *report.Summary {
 		changed, in := f.Changed(), f.Info()
 		s.Inputs[i] = report.Input{
 			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
-			SHA256: in.SHA256, Changed: changed, Unread: r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
+			SHA256: in.SHA256, Changed: changed, Unread: !in.Whole || r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
 		}
 	}
 	if r.Limits.Doubts(0) {

@@ -121,13 +121,13 @@ func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	return s
 }
 
-// drift counts the verdicts of a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
+// drift counts the verdicts of a reconciliation, and notes the keys that its rows name: a lead that none names is absent.
 type drift struct {
 	most     int     // rows of the sample; 0: all are read
 	drawn    []*item // the sample so far; a row ends as its ending says if another takes its place
 	met      int     // rows that might be drawn
 	verdicts map[Verdict]int
-	named    *rowkey.Set // nil: nothing says which leads a file should name
+	named    map[bool]*rowkey.Set // true: known leads, false: others; nil: nothing says which leads a file should name
 }
 
 // draw offers a row to the sample (reservoir sampling: all have the same chance). It returns the row left out, or nil.
@@ -172,24 +172,23 @@ func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 		lists, err = checkpoint.OnlyOf(ctx, r.ledger, r.inputShapes())
 	}
 	if lists {
-		r.drift.named = rowkey.NewSet(r.ledger.Info().Leads)
+		r.drift.named = map[bool]*rowkey.Set{true: rowkey.NewSet(r.ledger.Info().Leads), false: rowkey.NewSet(0)}
 	}
 	return err
 }
 
 // findAbsent adds the leads that no row has named, after all rows were read.
 func (r *run) findAbsent(ctx context.Context, w *writer) {
-	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
+	d := r.drift
+	if d == nil || d.named == nil || r.stopped != nil || r.Limit > 0 || d.named[true].Close() == r.ledger.Info().Leads {
 		return
 	}
-	r.drift.named.Close()
-	named := func(key string) bool {
-		namespace, _ := rowkey.Split(key)
-		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)
-	}
-	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
-		if e.State.HasLead() {
-			r.drift.verdicts[Absent]++
+	d.named[false].Close()
+	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+		namespace, _ := rowkey.Split(e.Key)
+		named := namespace != r.Mapping.Namespace() || d.named[true].Has(e.Key) || d.named[false].Has(e.Key)
+		if e.State.HasLead() && !named {
+			d.verdicts[Absent]++
 			w.absent(&e)
 		}
 		return nil

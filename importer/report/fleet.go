@@ -111,7 +111,9 @@ func (s *Summary) addRows(w *Summary) {
 	addUp(&s.Rows, w.Rows)
 	for i, in := range w.Inputs[:min(len(w.Inputs), len(s.Inputs))] {
 		s.Inputs[i].Rows += in.Rows
-		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // only a worker that read all of it knows the hash
+		if !in.Unread { // only a worker that read all of it knows the hash
+			s.Inputs[i].SHA256, s.Inputs[i].Unread = in.SHA256, false
+		}
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
 	s.ExitCode = WorseExitCode(s.ExitCode, w.ExitCode)

@@ -94,7 +94,7 @@ type Input struct {
 	Delimiter     rune `json:"-"`               // 0 is a comma
 	ByteOrderMark bool `json:"-"`               // JSONL rejects begin with one: the flags name another encoding
 	Changed       bool `json:"-"`               // another program wrote to it during the run
-	Unread        bool `json:"unread,omitzero"` // rows read ahead were not processed when the run stopped
+	Unread        bool `json:"unread,omitzero"` // not all of its rows were processed
 }
 
 // File is a file by its path and the SHA-256 of its bytes in hexadecimal.

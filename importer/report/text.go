@@ -94,7 +94,7 @@ func (s *Summary) activity() string {
 func (s *Summary) progress() string {
 	text := fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Ended()-s.Attention())),
 		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
-	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Unread || in.SHA256 == "" }) {
+	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Unread }) {
 		text += ", and the input was not read to its end"
 	}
 	return text

@@ -45,7 +45,7 @@ func stopped() *Summary {
 	s.Outcome, s.ExitCode = "stopped", 3
 	s.StopReason, s.Hint = "the service could not be reached for 15m", "look at the network"
 	s.Rows, s.Requests = RowCounts{Read: 40, Pending: 40}, Requests{Token: 2}
-	s.Inputs[0].SHA256 = "5f" // read to its end
+	s.Inputs[0].Unread = true
 	s.Errors = []Reason{{Outcome: "pending", Error: "the run stopped before its turn", Rows: 40, Examples: []Place{{File: "leads.csv", Line: 2}}}}
 	return s
 }
@@ -127,7 +127,7 @@ Next
 `},
 		{"stopped before anything was sent", stopped(), `
 Import stopped early: the service could not be reached for 15m.
-Until then, 0 of 40 rows read were done.
+Until then, 0 of 40 rows read were done, and the input was not read to its end.
 Nothing was sent to the service. The run took 12.4s.
 
 Rows
@@ -187,7 +187,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 	}{
 		{"no rows", change(sample(), func(s *Summary) { s.Rows = RowCounts{} }), "Import complete: there were no rows.\n"},
 		{"nothing new", change(sample(), func(s *Summary) { s.Requests = Requests{Token: 1} }), "Nothing was sent to the service."},
-		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done.\n"},
+		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "and the input was not read to\nits end.\n"},
 		{"dry run", change(checked(), func(s *Summary) { s.Command = "import" }), "Nothing was sent: this was a dry run."},
 		{"bad mapping", change(checked(), func(s *Summary) {
 			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Reason{{Rule: "assign", Rows: 2}}}

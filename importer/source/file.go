@@ -1,5 +1,4 @@
-// Package source turns input files into rows: CSV, TSV, JSON and Excel workbooks, in any encoding of the web, also
-// packed with gzip or zstd.
+// Package source turns files into rows: CSV, TSV, JSON and Excel workbooks, in any encoding of the web, also packed.
 //
 // A row's way begins here: a [File] reads the row, and the mapping judges it. Promises:
 //
@@ -66,7 +65,8 @@ type Info struct {
 	Path, Format string
 	Bytes        int64  // read so far, of the file as stored on disk
 	Rows         int    // read so far
-	SHA256       string // of all bytes on disk, in hexadecimal; "" until the file is read to the end
+	Whole        bool   // it was read to the end
+	SHA256       string // of all bytes on disk, in hexadecimal; "" if it is not Whole, or with Options.NoSum
 	rows.Found          // by the reader
 }
 
@@ -224,7 +224,10 @@ func (f *File) next(r *Row) error {
 // endedBy turns an error of the reader into what Next returns: io.EOF, or a *LostError.
 func (f *File) endedBy(err error) error {
 	if errors.Is(err, io.EOF) {
-		f.info.SHA256 = hex.EncodeToString(f.meter.sum())
+		f.meter.hashing.Wait()
+		if f.info.Whole = true; f.meter.hash != nil {
+			f.info.SHA256 = hex.EncodeToString(f.meter.hash.Sum(nil))
+		}
 		return io.EOF
 	}
 	lost, known := errors.AsType[*LostError](err)
@@ -269,26 +272,26 @@ func (f *File) Changed() bool {
 type meter struct {
 	in      io.Reader
 	bytes   int64
-	hash    hash.Hash
+	hash    hash.Hash      // nil: nobody asks for the checksum
 	piece   []byte         // being hashed
 	hashing sync.WaitGroup // of the piece
 	fault   error          // a read error other than io.EOF
 }
 
-func newMeter(in io.Reader) *meter { return &meter{in: in, hash: sha256.New()} }
-
-// sum returns the checksum of all bytes read.
-func (m *meter) sum() []byte {
-	m.hashing.Wait()
-	return m.hash.Sum(nil)
+func newMeter(in io.Reader, o Options) *meter {
+	if o.NoSum {
+		return &meter{in: in}
+	}
+	return &meter{in: in, hash: sha256.New()}
 }
 
 func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p)
-	m.bytes += int64(n)
-	m.hashing.Wait()
-	m.piece = append(m.piece[:0], p[:n]...)
-	m.hashing.Go(func() { m.hash.Write(m.piece) })
+	if m.bytes += int64(n); m.hash != nil {
+		m.hashing.Wait()
+		m.piece = append(m.piece[:0], p[:n]...)
+		m.hashing.Go(func() { m.hash.Write(m.piece) })
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		m.fault = err
 	}

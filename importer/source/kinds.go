@@ -96,7 +96,7 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 
 // prove reads packed data to the end and fails if they are damaged.
 func prove(packed io.Reader, packing string) error {
-	m := newMeter(packed)
+	m := &meter{in: packed}
 	u, err := newUnpacker(bufio.NewReader(m), packing, m)
 	if err == nil {
 		defer u.Close()

@@ -70,7 +70,7 @@ func (f *File) find(o Options) error {
 			return rows.Refuse("is standard input, which has no name to tell its format by",
 				"add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
 		}
-		f.meter = newMeter(o.Stdin)
+		f.meter = newMeter(o.Stdin, o)
 		return nil
 	}
 	// Stat comes before Open, because opening a named pipe waits for a writer.
@@ -89,7 +89,7 @@ func (f *File) find(o Options) error {
 	if err != nil {
 		return err
 	}
-	f.disk, f.stat, f.meter, f.closers = opened, stat, newMeter(opened), []io.Closer{opened}
+	f.disk, f.stat, f.meter, f.closers = opened, stat, newMeter(opened, o), []io.Closer{opened}
 	return nil
 }
 
@@ -187,7 +187,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	var size int64
 	var err error
 	if f.disk != nil {
-		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62))
+		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62), o)
 		size, err = io.Copy(io.Discard, f.meter)
 	} else {
 		var kept []byte

@@ -113,15 +113,15 @@ func TestHeaderNamesTheOwnColumns(t *testing.T) {
 func TestInfoSumsUpTheFile(t *testing.T) {
 	data := "\xEF\xBB\xBFa,b\n1,2\n3\n\x1A"
 	path := write(t, "leads.csv", data)
-	f := opened(t, path, source.Options{})
-	if info := f.Info(); info.SHA256 != "" || info.Rows != 0 {
-		t.Errorf("before the end: %+v", info)
-	}
-	rowsOf(t, f)
 	sum := sha256.Sum256([]byte(data))
-	want := source.Info{Path: path, Format: "csv", Bytes: int64(len(data)), Rows: 2, SHA256: hex.EncodeToString(sum[:])}
-	want.Encoding, want.Delimiter, want.Header = "utf-8", ',', f.Header()
-	must.Same(t, want, f.Info())
+	for noSum, sha := range map[bool]string{false: hex.EncodeToString(sum[:]), true: ""} {
+		f := opened(t, path, source.Options{NoSum: noSum})
+		must.Same(t, []any{"", 0, false}, []any{f.Info().SHA256, f.Info().Rows, f.Info().Whole}, "before the end")
+		rowsOf(t, f)
+		want := source.Info{Path: path, Format: "csv", Bytes: int64(len(data)), Rows: 2, SHA256: sha, Whole: true}
+		want.Encoding, want.Delimiter, want.Header = "utf-8", ',', f.Header()
+		must.Same(t, want, f.Info())
+	}
 }
 
 func TestChangesOfTheFileAreNoticed(t *testing.T) { // faults 28

@@ -90,7 +90,7 @@ func fold(s string) string {
 
 const digits = "0123456789"
 
-func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
+func isDigits(s string) bool { return s != "" && strings.TrimLeft(s, digits) == "" }
 
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }

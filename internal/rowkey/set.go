@@ -33,8 +33,8 @@ func (s *Set) sort() {
 	s.hashes = slices.Compact(s.hashes)
 }
 
-// Close prepares the set for Has. Nothing may be added later.
-func (s *Set) Close() {
+// Close prepares the set for Has, and returns how many keys it has. Nothing may be added later.
+func (s *Set) Close() int {
 	s.sort()
 	for _, h := range s.hashes {
 		s.from[h>>48+1]++
@@ -42,6 +42,7 @@ func (s *Set) Close() {
 	for i := range 1 << 16 {
 		s.from[i+1] += s.from[i]
 	}
+	return len(s.hashes)
 }
 
 // Has reports whether a key was added. Call Close first.

@@ -16,8 +16,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// listNames are the members in which CRMs put their records: Salesforce uses records, HubSpot results, OData value, and
-// others data, items or leads.
+// listNames are the members in which CRMs put their records: Salesforce uses records, HubSpot results, OData value.
 var listNames = []string{"records", "results", "value", "data", "items", "leads"}
 
 const (

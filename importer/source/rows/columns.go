@@ -165,7 +165,7 @@ func isDrawnLine(fields []string) bool {
 	all, line := len(fields) > 0, false
 	for _, cell := range fields {
 		cell = strings.TrimSpace(cell)
-		if strings.Trim(cell, "-+:") != "" {
+		if strings.ContainsFunc(cell, func(r rune) bool { return r != '-' && r != '+' && r != ':' }) {
 			return false
 		}
 		all, line = all && cell != "", line || len(cell) > 1

@@ -64,6 +64,7 @@ type Options struct {
 	// Proven checks a packed file before its rows are read: the checksum is at the end, and damaged data may unpack to
 	// wrong rows before it. It does not refuse a file that was cut, and does not check standard input.
 	Proven bool
+	NoSum  bool // the checksum of the file is not wanted
 	// Stdin is read for the file name "-".
 	Stdin io.Reader
 }

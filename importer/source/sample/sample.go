@@ -1,6 +1,5 @@
 // Package sample reads the first rows of a file, without titles above its header and totals below its rows. Package
-// propose guesses a mapping from them. It refuses a file if it would miss the header or a lead. Its errors have their
-// hints on separate lines.
+// propose guesses a mapping from them. It refuses a file if it would miss the header or a lead. Its errors hold hints.
 package sample
 
 import (

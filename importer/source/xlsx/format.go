@@ -15,8 +15,7 @@ import (
 
 // format is a number format (ECMA-376 part 1, 18.8.30 and 18.8.31): a list of sections, each for some numbers. It
 // writes amounts with all their digits, and dates and times in ISO 8601. Numbers whose format adds zeros or signs, for
-// example phone numbers, are written as Excel shows them. No digit is rounded away. A number that Excel does not show,
-// or has cut, is a fault.
+// example phone numbers, are written as Excel shows them. A number that Excel does not show, or has cut, is a fault.
 type format []section
 
 // general is the format of numbers that have no other.

@@ -252,8 +252,7 @@ func (r *Reader) advance() error {
 	}
 }
 
-// take fills r.fields with the cells that hold something. Cells after the header's columns follow without gaps, because
-// they may be very far to the right.
+// take fills r.fields. Cells after the header's columns follow without gaps, since they may be very far to the right.
 func (r *Reader) take() {
 	width, text := r.columns.Width, string(r.sheet.text)
 	r.fields, r.beyond, r.faults = slices.Grow(r.fields[:0], width)[:width], 0, r.faults[:0]

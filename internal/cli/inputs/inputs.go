@@ -58,9 +58,9 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
-	in.options = Options(c, o.Mapping.Source)
-	in.options.Paths = o.Mapping.Paths()
-	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // their leads cannot be taken back
+	in.options, in.options.Paths = Options(c, o.Mapping.Source), o.Mapping.Paths()
+	in.options.Proven = slices.Contains([]string{"import", "sync"}, o.Command) // their leads cannot be taken back
+	in.options.NoSum = o.Files.Summary == "" && (o.Command == "validate" || o.DryRun)
 	if slices.Contains(in.Names, "-") {
 		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
@@ -75,7 +75,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 		in.Close()
 		return nil, err
 	}
-	in.options.Proven = false // for opening the files again
+	in.options.Proven, in.options.NoSum = false, true // for opening the files again
 	o.Inputs = in.files
 	return in, nil
 }
