@@ -22,9 +22,9 @@ func EncodeKept(k *Kept) []byte {
 	return c.b
 }
 
-// DecodeKept is the reverse of [EncodeKept]. It does not keep the bytes. Other bytes are ErrDamaged.
-func DecodeKept(key string, record []byte) (*Kept, error) {
-	k := &Kept{Entry: Entry{Key: key}}
+// DecodeKept is the reverse of [EncodeKept]. It fills k and does not keep the bytes. Other bytes are ErrDamaged.
+func DecodeKept(key string, record []byte, k *Kept) (*Kept, error) {
+	*k = Kept{Entry: Entry{Key: key}}
 	c := coder{b: record, reads: true}
 	c.kept(k)
 	return k, c.done()

@@ -122,9 +122,8 @@ func ValidKey(key string) bool { return len(key) > 0 && len(key) <= rowkey.Longe
 
 // validLeadID says whether an ID can be one of a lead: it becomes part of a path.
 func validLeadID(id string) bool {
-	return len(id) <= 128 && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '_' && r != '-'
-	})
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, letters) == ""
 }
 
 // ConfirmedAt returns when the status was confirmed.

@@ -108,8 +108,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	return err == nil, err
 }
 
-// Renew makes a ledger usable that lacks something: it becomes incomplete, gets a new ID, descends from newer ones, and
-// belongs to no machine.
+// Renew makes a ledger usable that lacks something: it becomes incomplete, gets a new ID, and has newer ancestors.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	info := s.Info()
 	descend := func(l *Lineage) {

@@ -173,14 +173,11 @@ type Filter struct {
 	From  string // the first key wanted; "": from the beginning
 	State State  // Unknown: every state
 	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
-	// reports keys to leave out, which saves decoding their records (a third of a reconcile's time); nil: none
-	Skip func(key string) bool
 }
 
 // Wants reports whether a key is wanted; shown is what look-ups show of it.
 func (w *Filter) Wants(shown *Kept) bool {
-	return (w.Skip == nil || !w.Skip(shown.Key)) && (w.State == Unknown || w.State == shown.State) &&
-		(w.Run == "" || w.Run == shown.Maker())
+	return (w.State == Unknown || w.State == shown.State) && (w.Run == "" || w.Run == shown.Maker())
 }
 
 // Each calls f with every key that the Filter wants, in order, see [Store.Scan]. It does not show forgotten keys.
@@ -326,8 +323,7 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(keys[0], out)
 }
 
-// Folds returns the fold of the key and, if the ExternalID differs from the key, the fold that a key with the text of
-// the ExternalID has; "": none.
+// Folds returns the fold of the key and, if the ExternalID differs from it, the fold of a key with its text; "": none.
 func (q *Query) Folds() (own, external string) {
 	if namespace, key := rowkey.Split(q.Key); q.ExternalID != "" && q.ExternalID != key {
 		external = rowkey.Fold(rowkey.Effective(namespace, q.ExternalID))

@@ -44,8 +44,8 @@ func checksum(key, fields []byte) uint32 {
 
 func encodeKept(k *checkpoint.Kept) []byte { return seal(checkpoint.EncodeKept(k), []byte(k.Key)) }
 
-// decodeKept decodes a record, with its history; nil if record is nil. An empty record is damaged.
-func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
+// decodeKept decodes a record (nil: none), with its history, into room (nil: a new one). An empty record is damaged.
+func decodeKept(key string, record []byte, room *checkpoint.Kept) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil
 	}
@@ -53,7 +53,10 @@ func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.DecodeKept(key, fields)
+	if room == nil {
+		room = new(checkpoint.Kept)
+	}
+	return checkpoint.DecodeKept(key, fields, room)
 }
 
 // hasIndex says whether an ID is kept in an index. Longer ones are not: the length of bbolt's keys is limited.

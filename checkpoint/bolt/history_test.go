@@ -39,7 +39,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 		if len(e.Content) == 0 {
 			e.Content = nil
 		}
-		got, err := decodeKept(e.Key, encodeKept(&checkpoint.Kept{Entry: e}))
+		got, err := decodeKept(e.Key, encodeKept(&checkpoint.Kept{Entry: e}), nil)
 		if must.Do(t, err); !cmp.Equal(e, got.Entry) {
 			t.Fatal(cmp.Diff(e, got.Entry))
 		}

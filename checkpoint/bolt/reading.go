@@ -22,13 +22,14 @@ type reading struct {
 	lead  func(key string) []byte // the record of a leadKey in the index of leads, or nil
 	// cursors are used again: Bucket.Get would make a new one each time
 	intents, links, folds, blocked *bbolt.Cursor
-	unknown                        checkpoint.Kept // what Under shows of an unknown key, until its next call
+	unknown                        checkpoint.Kept     // what Under shows of an unknown key, until its next call
+	rooms                          [2]*checkpoint.Kept // for entry and intent of one key at a time; nil: each gets its own
 }
 
 func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading {
 	cursor := func(name []byte) *bbolt.Cursor { return tx.Bucket(name).Cursor() }
-	none := checkpoint.Kept{}
-	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked), none}
+	none, own := checkpoint.Kept{}, [2]*checkpoint.Kept{}
+	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked), none, own}
 }
 
 // read calls f in one transaction. bbolt's values must not leave f. The writer waits for f before it moves entries.
@@ -84,9 +85,6 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				from, keys = keys[inChunk], keys[:inChunk]
 			}
 			for _, key := range keys {
-				if which.Skip != nil && which.Skip(key) {
-					continue
-				}
 				k, err := r.under(key)
 				if err != nil {
 					return err
@@ -108,8 +106,8 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 }
 
 func (r *reading) under(key string) (k checkpoint.KeptKey, err error) {
-	if k.Entry, err = decodeKept(key, r.entry(key)); err == nil {
-		k.Intent, err = decodeKept(key, exactly(r.intents, []byte(key)))
+	if k.Entry, err = decodeKept(key, r.entry(key), r.rooms[0]); err == nil {
+		k.Intent, err = decodeKept(key, exactly(r.intents, []byte(key)), r.rooms[1])
 	}
 	return k, err
 }
@@ -138,7 +136,10 @@ func (r *reading) chunk(from string, gathered []string, all bool) (keys []string
 
 // Find looks for the lead of each Query in one read transaction, see [checkpoint.Store].
 func (d *Store) Find(_ context.Context, qs []checkpoint.Query) error {
-	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(r, qs) })
+	return d.read("look up leads", func(r *reading) error {
+		r.rooms = [2]*checkpoint.Kept{new(checkpoint.Kept), new(checkpoint.Kept)}
+		return checkpoint.Find(r, qs)
+	})
 }
 
 func (r *reading) Show(key string, out *checkpoint.Entry) error {

@@ -83,7 +83,7 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 			_, own := parseLogKey(p.Key)
 			key = string(own)
 		}
-		one, err := decodeKept(key, p.Value)
+		one, err := decodeKept(key, p.Value, nil)
 		isIntent := p.Bucket == string(inIntents)
 		if err != nil || isIntent != (one.State == checkpoint.InDoubt) {
 			return
@@ -145,18 +145,15 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 	}
 	s.descendFrom(from, o.Witnesses)
 	c := &s.contents
-	c.Secret, c.Missing, c.Keys = made.Secret, missingAfterRepair, s.each
+	c.Secret, c.Missing = made.Secret, missingAfterRepair
+	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) (err error) {
+		for i := 0; i < len(s.Keys) && err == nil; i++ {
+			err = f(s.Keys[i])
+		}
+		return err
+	}
 	contents := func() (*checkpoint.Contents, error) { return c, nil }
 	return s, makeFrom(resolved(to), &made, Options{AnyPlace: o.AnyPlace, Now: o.Now}, contents)
-}
-
-func (s *Salvaged) each(_ context.Context, f func(checkpoint.KeptKey) error) error {
-	for _, k := range s.Keys {
-		if err := f(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // descendFrom makes the damaged ledger an ancestor, by all IDs that its file or the book knows of it.

@@ -175,8 +175,5 @@ func hasPassword(name string) bool {
 // reason returns what went wrong, in one line. An address is tried with TLS and without, and may fail twice alike.
 func reason(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
-	}
-	return strings.Join(slices.Compact(lines), " ")
+	return strings.Join(slices.Compact(checkpoint.Map(lines, strings.TrimSpace)), " ")
 }
