@@ -180,7 +180,8 @@ func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 // findAbsent adds the leads that no row has named, after all rows were read.
 func (r *run) findAbsent(ctx context.Context, w *writer) {
 	d := r.drift
-	if d == nil || d.named == nil || r.stopped != nil || r.Limit > 0 || d.named[true].Close() == r.ledger.Info().Leads {
+	if d == nil || d.named == nil || r.stopped != nil || r.Limit > 0 ||
+		d.named[true].Close() == max(r.opened.Leads, r.ledger.Info().Leads) { // all leads were named
 		return
 	}
 	d.named[false].Close()

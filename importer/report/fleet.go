@@ -99,7 +99,7 @@ func (s *Summary) addWork(w *Summary) {
 		place := s.Checkpoint.Path
 		s.Checkpoint, s.Inputs = w.Checkpoint, slices.Clone(w.Inputs)
 		s.Checkpoint.Path = place
-		each(s.Inputs, func(in *Input) { in.Rows = 0 })
+		each(s.Inputs, func(in *Input) { in.Rows, in.Unread = 0, false })
 	}
 	s.Checkpoint.New = s.Checkpoint.New || w.Checkpoint.New
 	s.Checkpoint.Sequence = max(s.Checkpoint.Sequence, w.Checkpoint.Sequence)
@@ -111,9 +111,8 @@ func (s *Summary) addRows(w *Summary) {
 	addUp(&s.Rows, w.Rows)
 	for i, in := range w.Inputs[:min(len(w.Inputs), len(s.Inputs))] {
 		s.Inputs[i].Rows += in.Rows
-		if !in.Unread { // only a worker that read all of it knows the hash
-			s.Inputs[i].SHA256, s.Inputs[i].Unread = in.SHA256, false
-		}
+		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // only a worker that read all of it knows the hash
+		s.Inputs[i].Unread = s.Inputs[i].Unread || in.Unread
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
 	s.ExitCode = WorseExitCode(s.ExitCode, w.ExitCode)

@@ -82,7 +82,7 @@ type Summary struct {
 // Running is the Outcome of a run that has not ended.
 const Running = "running"
 
-// Input is one file that was read. Bytes and Rows count what was read. SHA256 is "" if that was not the whole file.
+// Input is one file that was read. Bytes and Rows count what was read. SHA256 is "" if that was not all of it.
 type Input struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
@@ -94,7 +94,7 @@ type Input struct {
 	Delimiter     rune `json:"-"`               // 0 is a comma
 	ByteOrderMark bool `json:"-"`               // JSONL rejects begin with one: the flags name another encoding
 	Changed       bool `json:"-"`               // another program wrote to it during the run
-	Unread        bool `json:"unread,omitzero"` // not all of its rows were processed
+	Unread        bool `json:"unread,omitzero"` // it was not read to its end, or not all its rows were processed
 }
 
 // File is a file by its path and the SHA-256 of its bytes in hexadecimal.

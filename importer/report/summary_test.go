@@ -95,7 +95,7 @@ func fleet(t *testing.T, shards int, members ...checkpoint.Member) *Summary {
 func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	lead := func(rows RowCounts, code int) Summary {
 		return Summary{
-			Rows: rows, ExitCode: code, Inputs: []Input{{Path: "leads.csv", Rows: rows.Read, Blank: 2, SHA256: "ab"}},
+			Rows: rows, ExitCode: code, Inputs: []Input{{Path: "leads.csv", Rows: rows.Read, Blank: 2, Unread: code == 3 || code == 5}},
 			Requests:      Requests{Create: rows.Created, ByStatus: map[string]int{"201": rows.Created}},
 			LatencyMs:     Latency{P50: float64(10 * rows.Created), Max: float64(rows.Created)},
 			Organizations: []Organization{{ID: "o-1", Leads: rows.Created}},
@@ -111,7 +111,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	if s.ExitCode != 5 || s.Outcome != "attention" || s.Fleet != "monday" || s.Shard != "" || s.DurationS != 3660 {
 		t.Errorf("%d, %s, fleet %q, shard %q, %v s", s.ExitCode, s.Outcome, s.Fleet, s.Shard, s.DurationS)
 	}
-	if s.Requests.Create != 54 || s.Requests.ByStatus["201"] != 54 || s.Inputs[0].Rows != 50 || s.Inputs[0].Blank != 2 || s.Organizations[0].Leads != 54 {
+	if s.Requests.Create != 54 || s.Requests.ByStatus["201"] != 54 || s.Inputs[0].Rows != 50 || !s.Inputs[0].Unread || fleet(t, 1, dead, other).Inputs[0].Unread || s.Organizations[0].Leads != 54 {
 		t.Errorf("%+v %+v %+v", s.Requests, s.Inputs, s.Organizations)
 	}
 	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || len(s.Errors[0].Examples) != 2 {

@@ -59,8 +59,8 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 		return nil, err
 	}
 	in.options, in.options.Paths = Options(c, o.Mapping.Source), o.Mapping.Paths()
-	in.options.Proven = slices.Contains([]string{"import", "sync"}, o.Command) // their leads cannot be taken back
-	in.options.NoSum = o.Files.Summary+o.Files.Dir+c.String("fleet") == ""     // else a summary shows it
+	in.options.Proven = slices.Contains([]string{"import", "sync"}, o.Command)             // their leads stay
+	in.options.NoSum = o.Files.Summary+o.Files.Dir+c.String("fleet")+c.String("web") == "" // nothing would show it
 	if slices.Contains(in.Names, "-") {
 		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
