@@ -125,7 +125,9 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	}
 	s := e.summary.Load()
 	if s == nil {
-		s = p.refusal(refused)
+		s = p.newSummary()
+		why := refused.Joined()
+		s.Outcome, s.ExitCode, s.StopReason, s.Hint = report.Refused, why.Code, why.Text, why.Hint
 	}
 	bad := p.endMetrics(*s, code)
 	if ctx.Err() != nil { // the user wants to leave, perhaps because a stream blocks
@@ -160,13 +162,6 @@ func (p *program) newSummary() *report.Summary {
 		StartedAt: p.ending.began, Target: report.Target(p.settings.Target()),
 		Mapping: report.File{Path: p.line.Given("mapping").Value},
 	}
-}
-
-// refusal returns the summary of a command that was refused before it had one.
-func (p *program) refusal(why *exit.Error) *report.Summary {
-	s, e := p.newSummary(), why.Joined()
-	s.Outcome, s.ExitCode, s.StopReason, s.Hint = report.Refused, e.Code, e.Text, e.Hint
-	return s
 }
 
 // printReason says why there is no summary, for programs that asked for one.

@@ -254,6 +254,11 @@ func (p *program) report(c *cli.Context) error {
 			return exit.Usage("there is no finished run in "+report.RunsFolder+" here", hint)
 		}
 		from = last[0].SummaryPath
+		for _, w := range (&checkpoint.Witnesses{Parents: []string{report.RunsFolder}}).All() {
+			if w.Open && w.Started.After(last[0].FinishedAt) {
+				p.warn("a later run has no report: it did not end, or still runs: " + filepath.Dir(w.Source))
+			}
+		}
 	}
 	s, err := report.Read(from)
 	switch {
