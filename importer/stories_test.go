@@ -70,11 +70,11 @@ var stories = map[string]string{
 		sync: a,,x-a,contacted,Ann,1 = conflict 1`,
 	"an update without a status is repeated without it": `
 		import: a,,x-a,open,Ann,1 = created 1
-		fate lost
+		fate lost good
 		sync: a,,x-a,open,Anna,1 = failed 1
-		fate
 		console Status closedWon
-		sync: a,,x-a,open,Anna,1 = updated 1
+		sync file: a,,x-a,,Anna,1 = updated 1
+		says now it is closedWon
 		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}} | {"Content":{"name":"Anna"}}`,
 	"a row without a status leaves what is kept": `
 		import: a,,x-a,open,Ann,1 = created 1

@@ -257,7 +257,7 @@ func (j *job) sayChanged(a *answer, cs changes) {
 			j.moved = report.Transition{From: from, To: a.Status}
 		}
 	}
-	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
+	if before.Sought == "" && before.Status != "" && service != "" && service != before.Status {
 		j.sayOthers(changedTo(before, service))
 		j.remarks[statusByOthers] = true
 	}
