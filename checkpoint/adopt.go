@@ -285,7 +285,8 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		})
 	}
 	mark := func(m *Adopting) error { return s.Alone(ctx, func(tx Tx) error { return keep(tx, m) }) }
-	if old == nil { // as long as the list is not read, only its files identify it
+	if old == nil || len(old.Keys) == 0 && slices.Equal(old.Words, leads.Words) { // nothing of it is stored
+		old = nil // as long as the list is not read, only its files identify it
 		if err := mark(&Adopting{Words: leads.Words, Fills: fills}); err != nil {
 			return r, err
 		}

@@ -129,22 +129,20 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
 	kept, own := p.keptPlaces(c, inputs), p.ownFolders()
 	runs := place{real: filepath.Join(placeAt(".", "").real, report.RunsFolder)} // allowed, wherever it is
+	refuse := func(why string, of ...any) error { return exit.Usage(fmt.Sprintf(why, of...), "name another place") }
 	for _, o := range outputs {
 		at := slices.IndexFunc(own, func(folder place) bool { return o.isIn(&folder) && !o.isIn(&runs) })
 		if at >= 0 {
-			return exit.Usage(fmt.Sprintf("%s %s is in leadferry's own folder %s", o.what, o.path, own[at].path),
-				"name another place")
+			return refuse("%s %s is in leadferry's own folder %s", o.what, o.path, own[at].path)
 		}
 		for _, q := range slices.Concat(kept, outputs) {
 			if o.what != q.what && o.overwrites(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path,
-					q.what), "name another place")
+				return refuse("%s %s would take the place of %s, which is %s", o.what, o.path, q.path, q.what)
 			}
 		}
 		name := strings.TrimSuffix(strings.ToLower(filepath.Base(o.real)), ".partial")
 		if bolt.IsLedger(o.real) || name == checkpoint.RunFile {
-			return exit.Usage(fmt.Sprintf("%s %s would take the place of a checkpoint or its witness", o.what, o.path),
-				"name another place")
+			return refuse("%s %s would take the place of a checkpoint or its witness", o.what, o.path)
 		}
 	}
 	return nil

@@ -1,8 +1,7 @@
 // Package config keeps what leadferry knows of its user between runs: the configuration file with its profiles, the
 // OAuth clients that login made, and their last tokens. Only the command line calls it. Secrets and tokens are in files
 // of mode 0600 in folders of mode 0700. They are never written through a symbolic link, or in part. The package refuses
-// a file that another user may have written, and a secret that others may read. No error holds a value of a file, only
-// its name, the line and the rule.
+// a file that another user may have written, and a secret that others may read. No error holds a value of a file.
 package config
 
 import (

@@ -78,19 +78,25 @@ func SameFile(a, b string) bool {
 	return err == nil && a == b
 }
 
-// WriteNew writes a new file. It fails if there is one already. After any error there is no new file.
+// WriteNew writes a new file, durably: all of it or, after an error or a kill, none. It fails if there is one already.
 func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error {
 	if Reserved(path) {
 		return errors.New(path + " " + ReservedWords)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	part := path + ".partial"
+	_ = os.Remove(part) // of a command that was killed
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
+	defer os.Remove(part)
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
 	}
-	return nil
+	if err = os.Link(part, path); err != nil && !Exists(path) { // some file systems have no links
+		err = Rename(part, path)
+	}
+	return err
 }
 
 // Replace makes data the content of the file at path, durably and as a whole: a power cut leaves the old or the new

@@ -1,7 +1,6 @@
 //go:build !failpoints
 
-// Package failpoint names the points at which a test can make the program die. The shipped program is built without the
-// tag failpoints: its points do nothing.
+// Package failpoint names the points at which a test can make the program die. In the shipped program they do nothing.
 package failpoint
 
 // At is a named point on a row's way.

@@ -50,8 +50,7 @@ func Own(effective string) string {
 	return key
 }
 
-// Trim removes white space and invisible characters at the ends of a key. A zero-width space, which comes with texts
-// from web pages, does not make another row.
+// Trim removes white space and invisible characters at the ends of a key, such as zero-width spaces of web pages.
 func Trim(key string) string {
 	if n := len(key); n > 0 && !isOdd(rune(key[0])) && !isOdd(rune(key[n-1])) {
 		return key
@@ -61,8 +60,7 @@ func Trim(key string) string {
 
 // Fold returns the fold of an effective key: all keys of its namespace that look alike share it. A fold has no blanks
 // and invisible characters, one Unicode form (NFKC), no leading zeros if it is all digits, lower case if it holds an @
-// or is a UUID, and none of the additions of spreadsheets and CRMs, see [plain]. Most keys, and all folds, are their
-// own fold.
+// or is a UUID, and nothing that spreadsheets and CRMs add, see [plain]. Most keys, and all folds, are their own fold.
 func Fold(key string) string {
 	namespace, own := Split(key)
 	folded := fold(own)
@@ -97,8 +95,7 @@ func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
 // plain removes what programs add to a key: quotes, if quote: none keeps them as text; the formula ="00012" and the
 // apostrophe that stop a spreadsheet from calculating; decimals of a number that are all 0; separators of thousands
-// (100,001); the plus of a phone number; the braces of a GUID; and the three letters that Salesforce adds to an ID of
-// 15 characters.
+// (100,001); the plus of a phone number; the braces of a GUID; and the three letters that Salesforce adds to IDs.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
 	if text, found := strings.CutPrefix(strings.TrimPrefix(s, "="), `"`); found && strings.HasSuffix(text, `"`) {

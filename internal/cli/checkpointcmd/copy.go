@@ -90,8 +90,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 
 // repair makes a new checkpoint from what can be read of a damaged one and from results files.
 func (d *Command) repair() error {
-	names := d.C.Args().Slice()
-	paths := d.C.StringSlice("results")
+	names, paths := d.C.Args().Slice(), d.C.StringSlice("results")
 	if len(names) > 2 && len(paths) > 0 { // a shell expanded a pattern of results
 		names, paths = names[:2], slices.Concat(paths, names[2:])
 	}
@@ -122,17 +121,20 @@ func (d *Command) repair() error {
 	}
 	o := d.FileOptions()
 	o.Witnesses, o.Empty = d.Witnesses(), len(paths) > 0
-	r, err := bolt.Repair(from, to, d.Target, o)
+	part := to + ".partial" // until it is whole
+	_ = os.Remove(part)
+	r, err := bolt.Repair(from, part, d.Target, o)
 	if err == nil && len(paths) > 0 { // adopt rows that the damaged one does not know
-		at := d.At(to, checkpoint.Target{})
+		at := d.At(part, checkpoint.Target{})
 		if db, err = at.Open(ledger.How{}); err == nil {
 			err = errors.Join(d.takeOver(db, results, true), db.Close())
 		}
-		if err != nil {
-			err = errors.Join(err, os.Remove(to))
-		}
+	}
+	if err == nil {
+		err = disk.Rename(part, to)
 	}
 	if err != nil {
+		_ = os.Remove(part)
 		return err
 	}
 	d.reportRepaired(from, to, r)

@@ -254,7 +254,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 			return nil, nil // nobody knows whether it is whole
 		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
 			return nil, row.fault("the file ends in it without a line break, so it may be cut off",
-				"see that the row is whole and end it with a line break, or take it out")
+				"fetch or export the list again; if the row is whole, end it with a line break")
 		case err != nil:
 			return nil, exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
 		case blank:
