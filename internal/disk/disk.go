@@ -83,18 +83,16 @@ func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error 
 	if Reserved(path) {
 		return errors.New(path + " " + ReservedWords)
 	}
-	part := path + ".partial"
-	_ = os.Remove(part) // of a command that was killed
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(part)
-	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+	defer os.Remove(f.Name())
+	if err := errors.Join(write(f), f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err = os.Link(part, path); err != nil && !Exists(path) { // some file systems have no links
-		err = Rename(part, path)
+	if err = os.Link(f.Name(), path); err != nil && !Exists(path) { // some file systems have no links
+		err = Rename(f.Name(), path)
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		return err
 	}
 	i := db.Info()
-	d.reportAdopted(result, ls.skipped(&result), strings.TrimSuffix(i.Path, ".partial"))
+	d.reportAdopted(result, ls.skipped(&result), strings.TrimSuffix(i.Path, ".repairing"))
 	d.printIf(slices.ContainsFunc(ls.all, func(l *list) bool { return l.nameless }), "The list has no namespace: imports "+
 		"by a mapping that names one do not find these leads. Adopt them with --namespace before such an import")
 	if i.Incomplete && !before.Incomplete {

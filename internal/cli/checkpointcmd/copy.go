@@ -121,7 +121,7 @@ func (d *Command) repair() error {
 	}
 	o := d.FileOptions()
 	o.Witnesses, o.Empty = d.Witnesses(), len(paths) > 0
-	part := to + ".partial" // until it is whole
+	part := to + ".repairing" // until it is whole
 	_ = os.Remove(part)
 	r, err := bolt.Repair(from, part, d.Target, o)
 	if err == nil && len(paths) > 0 { // adopt rows that the damaged one does not know
