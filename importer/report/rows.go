@@ -158,7 +158,12 @@ func escapeID(id string) string {
 func writeLines[T any](r *Run, to *output, batch []T, own func(i int) []string) error {
 	if r.err == nil && to != nil && len(batch) > 0 {
 		to.lines.own, to.lines.written = own, 0
-		r.err = gocsv.MarshalCSVWithoutHeaders(batch, to.lines)
+		waiting := make(chan any, len(batch)) // given the slice, gocsv allocates memory for each cell
+		for _, line := range batch {
+			waiting <- line
+		}
+		close(waiting)
+		r.err = gocsv.MarshalChanWithoutHeaders(waiting, to.lines)
 	}
 	return r.err
 }
