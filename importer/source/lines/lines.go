@@ -274,14 +274,13 @@ func byteOrderMark(head []byte) (label string) {
 // BadText finds what is not text in a record that begins on this line: a NUL, bytes that are not valid in the file's
 // encoding, or text that is also valid UTF-8. Decoders write invalid bytes as U+FFFD, so decoded text must not have it.
 func (w *Window) BadText(record []byte, line int) *rows.Problem {
-	label, named, bad := w.label, "UTF-8", len(record)
-	if label == utf8Label {
-		bad = firstInvalid(record)
-	} else {
-		named = "text in " + label
+	label, bad := w.label, len(record)
+	if label != utf8Label {
 		if i := bytes.Index(record, []byte("\uFFFD")); i >= 0 {
 			bad = i
 		}
+	} else if !utf8.Valid(record) { // checked eight bytes at a time
+		_, bad, _ = encoding.UTF8Validator.Transform(make([]byte, len(record)), record, true)
 	}
 	where := func(i int) string {
 		line += bytes.Count(record[:i], []byte{'\n'})
@@ -293,10 +292,15 @@ func (w *Window) BadText(record []byte, line int) *rows.Problem {
 			"--encoding utf-16be"
 		return rows.Flaw("nul", "the row holds a NUL byte"+where(nul), hint)
 	}
-	if bad < len(record) {
-		return rows.Flaw("encoding", "the row is not "+named+where(bad), encodingHint(label))
-	}
-	if label == utf8Label {
+	switch isUTF8 := label == utf8Label; {
+	case bad < len(record) && isUTF8:
+		return rows.Flaw("encoding", "the row is not UTF-8"+where(bad), "set the encoding that the file was written in, "+
+			"such as --encoding windows-1252 (Western Europe), windows-1251 (Cyrillic), windows-1253 (Greek), shift_jis, "+
+			"gb18030, euc-kr or big5, or save it as UTF-8")
+	case bad < len(record):
+		return rows.Flaw("encoding", "the row is not text in "+label+where(bad),
+			"name the encoding that the file was written in with --encoding, or save it as UTF-8")
+	case isUTF8:
 		return nil
 	}
 	high := bytes.IndexFunc(record, func(r rune) bool { return r >= utf8.RuneSelf })
@@ -321,22 +325,4 @@ func Readable(record []byte) string {
 		i += size
 	}
 	return b.String()
-}
-
-// firstInvalid returns the index at which text stops being UTF-8, or its length.
-func firstInvalid(text []byte) int {
-	if utf8.Valid(text) { // the usual case, checked eight bytes at a time
-		return len(text)
-	}
-	_, at, _ := encoding.UTF8Validator.Transform(make([]byte, len(text)), text, true)
-	return at
-}
-
-// encodingHint says what to do about text that is not in its encoding. leadferry never guesses an encoding.
-func encodingHint(label string) string {
-	if label != utf8Label {
-		return "name the encoding that the file was written in with --encoding, or save it as UTF-8"
-	}
-	return "set the encoding that the file was written in, such as --encoding windows-1252 (Western Europe), " +
-		"windows-1251 (Cyrillic), windows-1253 (Greek), shift_jis, gb18030, euc-kr or big5, or save it as UTF-8"
 }
