@@ -249,7 +249,7 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 	}
 	if r.unusedRejects = nil; out == nil {
 		path := r.files.path(r.files.Rejects, "rejects"+extension)
-		if n := len(r.rejects); path != "" && n > 0 {
+		if n := len(r.rejects); n > 0 {
 			path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
 		}
 		out = r.create("rejects", path)

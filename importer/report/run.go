@@ -37,12 +37,9 @@ type Files struct {
 	Page func(io.Writer, *Summary) error // writes report.html; nil: it is not written
 }
 
-// path returns the path of a file: the one that a flag names, else the name in Dir; "" if the file is not wanted.
+// path returns the path of a file: the one that a flag names, else the name in Dir; "" or None if it is not wanted.
 func (f Files) path(named, name string) string {
-	switch {
-	case named == None, named == "" && f.Dir == "":
-		return ""
-	case named != "":
+	if named != "" || f.Dir == "" {
 		return named
 	}
 	return filepath.Join(f.Dir, name)
@@ -50,7 +47,7 @@ func (f Files) path(named, name string) string {
 
 // Run is the files of one run, for one goroutine at a time. After the first error of a file, every call returns it.
 type Run struct {
-	files   Files    // with full paths, "" for a file that is not wanted
+	files   Files    // with full paths, "" or None for a file that is not wanted
 	folder  *os.Root // the run's own; nil if there is none
 	earlier []string // names of files that an earlier run left in that folder
 
