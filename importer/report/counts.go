@@ -203,20 +203,14 @@ type Sample struct {
 
 // NewSample returns the figures of a sample.
 func NewSample(picked, read, differ int) *Sample {
-	low, high := wilson(differ, read)
-	share := float64(differ) / float64(max(read, 1))
-	return &Sample{Picked: picked, Read: read, Differ: differ, Share: share, Low: low, High: high}
-}
-
-// wilson returns the 95 % interval of a share of hits in n.
-func wilson(hits, n int) (low, high float64) {
-	if n == 0 {
-		return 0, 1
+	s := &Sample{Picked: picked, Read: read, Differ: differ, High: 1}
+	if n := float64(read); read > 0 {
+		const z = 1.959964
+		s.Share = float64(differ) / n
+		middle, width := s.Share+z*z/(2*n), z*math.Sqrt(s.Share*(1-s.Share)/n+z*z/(4*n*n))
+		s.Low, s.High = max(0, (middle-width)/(1+z*z/n)), min(1, (middle+width)/(1+z*z/n))
 	}
-	const z = 1.959964
-	p, count := float64(hits)/float64(n), float64(n)
-	middle, width := p+z*z/(2*count), z*math.Sqrt(p*(1-p)/count+z*z/(4*count*count))
-	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
+	return s
 }
 
 var verdictMeanings = map[string]string{

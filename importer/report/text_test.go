@@ -264,9 +264,9 @@ func TestWilson(t *testing.T) {
 		hits, n   int
 		low, high float64
 	}{{0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {1, 10, 0.0179, 0.4042}, {5, 10, 0.2366, 0.7634}, {81, 263, 0.2553, 0.3662}, {0, 0, 0, 1}} {
-		low, high := wilson(test.hits, test.n)
-		if math.Abs(low-test.low) > 0.0001 || math.Abs(high-test.high) > 0.0001 {
-			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", test.hits, test.n, low, high, test.low, test.high)
+		s := NewSample(test.n, test.n, test.hits)
+		if math.Abs(s.Low-test.low) > 0.0001 || math.Abs(s.High-test.high) > 0.0001 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", test.hits, test.n, s.Low, s.High, test.low, test.high)
 		}
 	}
 }
