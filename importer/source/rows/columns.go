@@ -11,16 +11,12 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// leadferry adds columns with the prefix Reserved to a rejects file. In JSON it adds one member, "leadferry", instead.
-const (
-	Reserved      = "leadferry_"
-	TextColumn    = Reserved + "text" // a row that could not be split into cells
-	OutcomeColumn = Reserved + "outcome"
-)
+// Reserved begins the columns that leadferry adds to a rejects file. In JSON it adds one member, "leadferry", instead.
+const Reserved = "leadferry_"
 
 // IsOfRejects reports whether a header has the columns that leadferry adds to rejects.
 func IsOfRejects(header string) bool {
-	return strings.Contains(header, Reserved+"line") && strings.Contains(header, OutcomeColumn) &&
+	return strings.Contains(header, Reserved+"line") && strings.Contains(header, Reserved+"outcome") &&
 		strings.Contains(header, Reserved+"error")
 }
 
@@ -142,7 +138,7 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	switch {
 	case c.note(fields, "text") != "":
 		r.Text = fields[c.notes["text"]]
-		return NotCorrected(TextColumn)
+		return NotCorrected(Reserved + "text")
 	case c.note(fields, "outcome") != "" && c.empty(fields):
 		return Flaw("uncorrected", "not corrected yet", "fill the row's columns, or take the row out")
 	}
