@@ -183,10 +183,7 @@ func (f *Found) Warn(format string, args ...any) {
 
 // Cleared returns n empty cells. It reuses the slice room if that is large enough.
 func Cleared(room []string, n int) []string {
-	if cap(room) < n {
-		return make([]string, n)
-	}
-	room = room[:n]
+	room = slices.Grow(room[:0], n)[:n]
 	clear(room)
 	return room
 }

@@ -255,8 +255,7 @@ func (r *Reader) advance() error {
 // take fills r.fields. Cells after the header's columns follow without gaps, since they may be very far to the right.
 func (r *Reader) take() {
 	width, text := r.columns.Width, string(r.sheet.text)
-	r.fields, r.beyond, r.faults = slices.Grow(r.fields[:0], width)[:width], 0, r.faults[:0]
-	clear(r.fields)
+	r.fields, r.beyond, r.faults = rows.Cleared(r.fields, width), 0, r.faults[:0]
 	for _, c := range r.sheet.cells {
 		cell := text[c.start:c.end]
 		if f := c.fault; f != nil {
