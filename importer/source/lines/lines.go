@@ -7,6 +7,7 @@ package lines
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -182,9 +183,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		if o.Encoding != "" {
 			found.Warn("the file begins with the byte order mark of %s and is read so, not as %s", mark, label)
 		}
-		if label, from, err = findEncoding(mark); err != nil {
-			return nil, err
-		}
+		label, from, _ = findEncoding(mark) // cannot fail: these encodings are read here
 	}
 	found.Encoding = label
 	w := &Window{
@@ -236,12 +235,9 @@ func (p *pairChecker) Read(text []byte) (n int, err error) {
 
 // findEncoding finds an encoding, and its name in the WHATWG standard, by any of its labels; "" means UTF-8.
 func findEncoding(label string) (name string, found encoding.Encoding, err error) {
-	if label == "" {
-		label = utf8Label
-	}
 	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252 (ANSI), " +
 		"macintosh, shift_jis or gb18030, or save the file as UTF-8"
-	found, err = htmlindex.Get(label)
+	found, err = htmlindex.Get(cmp.Or(label, utf8Label))
 	if err != nil || found == encoding.Replacement || found == charmap.XUserDefined {
 		return "", nil, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)
 	}
