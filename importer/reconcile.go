@@ -40,6 +40,9 @@ const (
 // changedBy says who changed a lead that is not the same as its row.
 var changedBy = map[Verdict]string{FileAhead: "file", ServiceAhead: "service", BothChanged: "both"}
 
+// uncompared has the verdicts of rows whose lead is not known for certain, by how they end.
+var uncompared = map[Outcome]Verdict{Conflict: NoLead, Unmatched: NoLead, InDoubt: Doubtful}
+
 func (v Verdict) compared() bool { return v == Same || changedBy[v] != "" }
 
 // comparison is what the comparison of a row showed, in addition to what is known of its lead.
@@ -54,13 +57,7 @@ type comparison struct {
 // forReconcile decides which leads to read: all, or those of drawn rows. Others are compared with what was seen before.
 func (p *planner) forReconcile(it *item) Step {
 	if step, cannot := withoutLead(it); cannot {
-		switch step.outcome {
-		case Conflict, Unmatched:
-			return step.as(NoLead)
-		case InDoubt:
-			return step.as(Doubtful)
-		}
-		return step
+		return step.as(uncompared[step.outcome])
 	}
 	known, how := &it.entry, &p.o.Reconciling
 	// whether the service itself has shown what the lead holds, not only a list that was adopted
