@@ -99,7 +99,11 @@ func (j *job) sayOrganization() {
 func (j *job) sayOwner(lead *leadapi.Lead) {
 	had := j.before.Organization
 	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
-		j.remark(ownerByOthers, "it belongs to another organization now")
+		const elsewhere = "it belongs to another organization now"
+		if !strings.Contains(j.text, elsewhere) { // an earlier answer may have shown it
+			j.say(elsewhere)
+		}
+		j.remarks[ownerByOthers] = true
 	}
 }
 
@@ -165,14 +169,6 @@ var remarkNotes = [remarkCount]string{
 		"should take over.",
 	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
 		"others changed in them was not seen.",
-}
-
-// remark adds a remark and its text, once.
-func (r *result) remark(kind remark, text string) {
-	if !strings.Contains(r.text, text) {
-		r.say(text)
-	}
-	r.remarks[kind] = true
 }
 
 const seeRejects = ", see the rejects"
