@@ -419,7 +419,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	t.Helper()
 	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	o.Inputs, o.Log = []*source.File{opened(t, path, source.Options{})}, slog.New(slog.DiscardHandler)
-	o.MaxWait = cmp.Or(o.MaxWait, time.Hour)
+	o.MaxWait, o.ResendOn = cmp.Or(o.MaxWait, time.Hour), map[int]bool{429: true}
 	o.Command = command
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
 	must.Do(t, tr.intake.bind())

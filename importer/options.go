@@ -48,7 +48,7 @@ type Sending struct {
 	Retries     int           // further tries, after a pause, of a request that may be sent again
 	MaxWait     time.Duration // how long the service may stay silent
 	MaxDuration time.Duration // after this time, no more rows are taken; 0 = no limit
-	ResendOn    delivery.ResendOn
+	ResendOn    map[int]bool  // statuses after which a create may be sent again; without 429, one leaves doubt
 }
 
 // Planning says what to do with rows that are known already.

@@ -29,8 +29,8 @@ type Breaker struct {
 
 // Settings of a Breaker may change only while no request waits or is in flight.
 type Settings struct {
-	Retries int // how often to send a request again after a pause, if that is allowed
-	Resend  ResendOn
+	Retries int                         // how often to send a request again after a pause, if that is allowed
+	Resend  map[int]bool                // statuses that mean that a create was not applied; some errors mean that anyway
 	Retried func()                      // is called each time a request is sent again
 	Reach   func(context.Context) error // sends a GET; nil: the service answered
 	MaxWait time.Duration               // how long the service may be silent

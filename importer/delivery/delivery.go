@@ -35,12 +35,6 @@ const (
 // ErrStopping says that the run sends no more: the waiting request was not sent. Earlier tries of it may have been.
 var ErrStopping = errors.New("the run is stopping")
 
-// ResendOn lists the statuses that mean that a create was not applied (--resend-on). Some errors mean that anyway.
-type ResendOn struct {
-	NoDefault bool         // 429 does not count
-	Codes     map[int]bool // further HTTP statuses
-}
-
 // Call sends one request; anew asks for a new connection. After an error other than *leadapi.Error, nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
@@ -115,9 +109,7 @@ func (b *Breaker) again(kind Kind, e *leadapi.Error) nextTry {
 }
 
 // Unapplied reports whether this answer to a create means that it was not applied, so that it may be sent again.
-func (b *Breaker) Unapplied(e *leadapi.Error) bool {
-	return b.Resend.Codes[e.Status] || !b.Resend.NoDefault && e.Status == http.StatusTooManyRequests
-}
+func (b *Breaker) Unapplied(e *leadapi.Error) bool { return b.Resend[e.Status] }
 
 // Transient reports whether a repeatable request may succeed if it is sent again.
 func Transient(status int) bool {

@@ -53,8 +53,10 @@ func unauthorized(refusals int) *leadapi.Error {
 	return &leadapi.Error{Op: "create", Status: 401, Applied: leadapi.No, Reason: "unauthorized", Refusals: refusals}
 }
 
+var only429 = map[int]bool{429: true} // the default of --resend-on
+
 // retrier returns a Breaker that allows two retries and whose service answers every GET.
-func retrier(resend ResendOn) *Breaker {
+func retrier(resend map[int]bool) *Breaker {
 	b := NewBreaker(time.Hour, 64, 0)
 	b.Retries, b.Resend, b.Reach = 2, resend, func(context.Context) error { return nil }
 	return b
@@ -86,12 +88,11 @@ func sendUpdate(t testing.TB, c *Breaker, call func(context.Context) error) (int
 // INTERFACE's table "When a create is sent again", and its rule for PATCH, say how often a request is sent.
 // faults 42, 53, 57, 61-65
 func TestDeliverSendsAsOftenAsInterfaceSays(t *testing.T) {
-	noDefault := ResendOn{NoDefault: true}
 	tests := []struct {
 		name       string
 		script     answers
 		repeatable bool
-		resend     ResendOn
+		resend     map[int]bool // nil: the default
 		tries      int
 		stops      bool
 		fails      bool
@@ -110,12 +111,12 @@ func TestDeliverSendsAsOftenAsInterfaceSays(t *testing.T) {
 		{name: "429 with Retry-After", script: answers{after(429, time.Minute), nil}, tries: 2},
 		{name: "429 without", script: answers{refusal(429), nil}, tries: 2},
 		{name: "429 for ever", script: answers{after(429, 1), after(429, 1), after(429, 1)}, tries: 3, fails: true},
-		{name: "429 with --resend-on none", script: answers{after(429, 1)}, resend: noDefault, tries: 1, fails: true},
+		{name: "429 with --resend-on none", script: answers{after(429, 1)}, resend: map[int]bool{}, tries: 1, fails: true},
 		{name: "503 with Retry-After", script: answers{after(503, time.Minute)}, tries: 1, fails: true},
-		{name: "503 named by --resend-on", script: answers{after(503, time.Minute), nil}, resend: ResendOn{Codes: map[int]bool{503: true}}, tries: 2},
+		{name: "503 named by --resend-on", script: answers{after(503, time.Minute), nil}, resend: map[int]bool{503: true}, tries: 2},
 		{name: "503 without", script: answers{status(503)}, tries: 1, fails: true},
 		{name: "500", script: answers{status(500)}, tries: 1, fails: true},
-		{name: "500 named by --resend-on", script: answers{status(500), nil}, resend: ResendOn{Codes: map[int]bool{500: true}}, tries: 2},
+		{name: "500 named by --resend-on", script: answers{status(500), nil}, resend: map[int]bool{500: true}, tries: 2},
 		{name: "408", script: answers{status(408)}, tries: 1, fails: true},
 		{name: "broken connection", script: answers{broken}, tries: 1, fails: true},
 		{name: "redirect", script: answers{status(302)}, tries: 1, fails: true},
@@ -131,7 +132,7 @@ func TestDeliverSendsAsOftenAsInterfaceSays(t *testing.T) {
 		{name: "PATCH 425", script: answers{status(425), nil}, repeatable: true, tries: 2},
 		{name: "PATCH 499", script: answers{status(499), nil}, repeatable: true, tries: 2},
 		{name: "PATCH 421", script: answers{misdirected, nil}, repeatable: true, tries: 2},
-		{name: "PATCH 429 with --resend-on none", script: answers{after(429, 1), nil}, repeatable: true, resend: noDefault, tries: 2},
+		{name: "PATCH 429 with --resend-on none", script: answers{after(429, 1), nil}, repeatable: true, resend: map[int]bool{}, tries: 2},
 		{name: "PATCH broken connection", script: answers{broken, broken, nil}, repeatable: true, tries: 3},
 		{name: "PATCH 500 for ever", script: answers{status(500), status(500), status(500)}, repeatable: true, tries: 3, fails: true},
 		{name: "PATCH 404", script: answers{refusal(404)}, repeatable: true, tries: 1, fails: true},
@@ -140,6 +141,9 @@ func TestDeliverSendsAsOftenAsInterfaceSays(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := retrier(test.resend)
+				if test.resend == nil {
+					c.Resend = only429
+				}
 				send := sendCreate
 				if test.repeatable {
 					send = sendUpdate
@@ -179,7 +183,7 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 			for _, applied := range []leadapi.Applied{leadapi.Maybe, leadapi.Yes} {
 				synctest.Test(t, func(t *testing.T) {
 					answer, sent := &leadapi.Error{Op: "create", Status: code, Applied: applied, Reason: reason}, 0
-					_, err := sendCreate(t, retrier(ResendOn{}), func(context.Context) error {
+					_, err := sendCreate(t, retrier(only429), func(context.Context) error {
 						sent++
 						return answer
 					})
@@ -194,7 +198,7 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 
 func TestDeliverWaitsAsLongAsRetryAfterSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := retrier(ResendOn{})
+		c := retrier(only429)
 		began := time.Now()
 		script := answers{after(429, 90*time.Second), nil}
 		if _, err := sendCreate(t, c, script.call); err != nil {
@@ -208,7 +212,7 @@ func TestDeliverWaitsAsLongAsRetryAfterSays(t *testing.T) {
 
 // After a 421, the next try asks for a new connection.
 func TestNewConnectionAfterMisdirected(t *testing.T) {
-	c := retrier(ResendOn{})
+	c := retrier(only429)
 	script, asked := answers{unauthorized(1), misdirected, nil}, []bool{}
 	_, err := c.Deliver(t.Context(), t.Context(), Repeatable, new(Pass), func(ctx context.Context, anew bool) error {
 		asked = append(asked, anew)
@@ -223,7 +227,7 @@ func TestNewConnectionAfterMisdirected(t *testing.T) {
 func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		synctest.Test(t, func(t *testing.T) {
-			c := retrier(ResendOn{})
+			c := retrier(only429)
 			began := time.Now()
 			told := answers{after(status, time.Minute), nil}
 			if status == 503 {
@@ -255,7 +259,7 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 
 // A row that is not sent again still makes the others wait. fault 61
 func TestRetryAfterOfARowThatIsGivenUpHoldsTheOthers(t *testing.T) {
-	for _, resend := range []ResendOn{{}, {NoDefault: true}} {
+	for _, resend := range []map[int]bool{only429, nil} {
 		synctest.Test(t, func(t *testing.T) {
 			c := retrier(resend)
 			c.Retries = 0
@@ -277,7 +281,7 @@ func TestRetryAfterOfARowThatIsGivenUpHoldsTheOthers(t *testing.T) {
 func TestASignInThatGetsNoTokenEndsTheRun(t *testing.T) {
 	for _, cause := range []*leadapi.Error{{Op: "token", Status: http.StatusBadGateway, Applied: leadapi.No}, unsentError} {
 		synctest.Test(t, func(t *testing.T) {
-			r := retrier(ResendOn{})
+			r := retrier(only429)
 			r.MaxWait, r.Reach = 10*time.Minute, func(context.Context) error { return cause }
 			began := time.Now()
 			_, err := sendCreate(t, r, r.Reach)

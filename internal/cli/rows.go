@@ -91,15 +91,15 @@ func checkFlags(c *cli.Context, o *importer.Options) error {
 	return nil
 }
 
-// resendOn reads --resend-on: HTTP statuses, or none.
-func resendOn(text string) delivery.ResendOn {
-	r := delivery.ResendOn{Codes: map[int]bool{}, NoDefault: strings.Contains(text, "none")}
+// resendOn reads --resend-on: HTTP statuses in addition to 429, or none.
+func resendOn(text string) map[int]bool {
+	codes := map[int]bool{429: !strings.Contains(text, "none")}
 	for word := range strings.SplitSeq(text, ",") {
 		if code, err := strconv.Atoi(strings.TrimSpace(word)); err == nil {
-			r.Codes[code] = true
+			codes[code] = true
 		}
 	}
-	return r
+	return codes
 }
 
 // runRows is the action of commands that handle rows: validate sends nothing, the others do.
