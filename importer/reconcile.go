@@ -141,12 +141,6 @@ func (d *drift) draw(one *item) *item {
 	return one
 }
 
-// compared returns how many leads were compared with their rows, and how many of them differ.
-func (d *drift) compared() (all, differ int) {
-	differ = d.verdicts[FileAhead] + d.verdicts[ServiceAhead] + d.verdicts[BothChanged]
-	return differ + d.verdicts[Same], differ
-}
-
 func (d *drift) report(s *report.Summary, rewrites bool) {
 	rec := &report.Reconciliation{Rewrites: rewrites}
 	for _, v := range []Verdict{Same, FileAhead, ServiceAhead, BothChanged, Unread, NoLead, Absent, Doubtful} {
@@ -155,8 +149,8 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 		}
 	}
 	if picked := min(d.met, d.most); picked > 0 {
-		read, differ := d.compared()
-		rec.Sample = report.NewSample(picked, read, differ)
+		differ := d.verdicts[FileAhead] + d.verdicts[ServiceAhead] + d.verdicts[BothChanged]
+		rec.Sample = report.NewSample(picked, d.verdicts[Same]+differ, differ)
 	}
 	s.Reconciliation = rec
 }

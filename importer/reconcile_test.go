@@ -166,8 +166,8 @@ func TestSampleReadsSomeLeadsOfTheFile(t *testing.T) {
 		}
 		p.service.sent()
 		r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10}}}, rows...)
-		read, differ := r.drift.compared()
-		if d := r.drift; d.met != 40 || read != 10 || d.verdicts[Unread] != 30 || differ != d.verdicts[ServiceAhead] {
+		sample := r.soFar().Reconciliation.Sample
+		if d := r.drift; d.met != 40 || sample.Read != 10 || d.verdicts[Unread] != 30 || sample.Differ != d.verdicts[ServiceAhead] {
 			t.Errorf("%+v", d)
 		}
 		first := inOrder(p.service.sent())
@@ -176,8 +176,8 @@ func TestSampleReadsSomeLeadsOfTheFile(t *testing.T) {
 		}
 		// Leads that were read or confirmed lately count as read.
 		r = p.run("reconcile", Options{Planning: Planning{Reconciling: Reconciling{Sample: 40, Fresh: time.Hour}}}, rows...)
-		if all, now := r.drift.compared(); r.drift.met != 40 || all != 40 || now != differ || p.service.sent() != "" {
-			t.Errorf("%+v, want %d that differ", r.drift, differ)
+		if all := r.soFar().Reconciliation.Sample; r.drift.met != 40 || all.Read != 40 || all.Differ != sample.Differ || p.service.sent() != "" {
+			t.Errorf("%+v, want %d that differ", r.drift, sample.Differ)
 		}
 		p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10}}}, rows...)
 		if inOrder(p.service.sent()) == first { // one in 847,660,528
