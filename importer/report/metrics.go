@@ -90,10 +90,7 @@ func lastRun(path string) (labels prometheus.Labels, complete float64, err error
 		return nil, 0, err
 	}
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
