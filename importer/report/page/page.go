@@ -118,12 +118,9 @@ func (c *content) Tables() []report.Section {
 	return slices.DeleteFunc(c.Sections(), func(of report.Section) bool { return of.Private })
 }
 
-// longest returns the largest count of a table.
-func longest(lines []report.Line) (most int) {
-	for _, l := range lines {
-		most = max(most, l.Count)
-	}
-	return most
+// longest returns the largest count of a table, which has at least one line.
+func longest(lines []report.Line) int {
+	return slices.MaxFunc(lines, func(a, b report.Line) int { return a.Count - b.Count }).Count
 }
 
 // width returns the width of a bar in percent of the longest. A short bar stays visible: a single row may matter.
