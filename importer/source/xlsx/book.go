@@ -44,14 +44,11 @@ func misplaced() error {
 
 // damaged turns an error of the libraries into one that can be shown. It keeps errors of the disk.
 func damaged(err error) error {
-	var disk *fs.PathError
-	var refused *rows.OpenError
-	var packed flate.CorruptInputError
 	switch {
-	case err == nil, errors.As(err, &disk), errors.As(err, &refused):
+	case err == nil, errors.As(err, new(*fs.PathError)), errors.As(err, new(*rows.OpenError)):
 		return err
 	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrAlgorithm),
-		errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
+		errors.As(err, new(flate.CorruptInputError)), errors.Is(err, io.ErrUnexpectedEOF):
 		return broken("the archive is broken or cut")
 	}
 	return broken("its XML is broken, cut or not that of a workbook")
