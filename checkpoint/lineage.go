@@ -213,7 +213,7 @@ func takeOverKeys(tx Tx, part []KeptKey) error {
 	for i, k := range part {
 		for _, one := range []**Kept{&k.Entry, &k.Intent} {
 			if *one != nil {
-				*one = tx.Keep(**one)
+				*one = (*one).StoredBy(tx)
 			}
 		}
 		if err := tx.Put(keys[i], k); err != nil {

@@ -13,8 +13,8 @@ type KeptKey struct{ Entry, Intent *Kept }
 
 // Owners is what the rules ask a Store inside a transaction: who owns a name. An error ends the transaction.
 type Owners interface {
-	// Keep gives an entry or an intent its commit number and its time.
-	Keep(k Kept) *Kept
+	// Seq returns the commit number of what the transaction stores; 0: the server will give it.
+	Seq() uint64
 	// Owner returns the key that has a lead ID, or ""; key is the key that wants the lead ID.
 	Owner(lead, key string) (owner string, err error)
 	// LinkOwners returns other keys whose lead has an ExternalID, or that have asked for it. A Store may stop at two.
@@ -101,7 +101,7 @@ func (k *KeptKey) Claim(o Owners, e *Entry, old *Kept, again bool) (refusal erro
 	if in.State = InDoubt; old.State == InDoubt {
 		in.Prior, in.Past = old, addPast(old.Past, old.Event(old.Act))
 	}
-	k.Intent = o.Keep(in)
+	k.Intent = in.StoredBy(o)
 	*e = k.Intent.Entry
 	return nil
 }
@@ -155,7 +155,7 @@ func (k *KeptKey) keepDoubt(o Owners, e *Entry) {
 	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // else the row was not sent
 		in.Act |= Doubted
 	}
-	k.Intent = o.Keep(in)
+	k.Intent = in.StoredBy(o)
 	*e = k.Intent.Entry
 }
 
@@ -177,7 +177,7 @@ func (k *KeptKey) replace(o Owners, e *Entry, act Act) {
 		}
 	}
 	out.Act = e.actsSince(old) | act
-	k.Entry, k.Intent = o.Keep(out), nil
+	k.Entry, k.Intent = out.StoredBy(o), nil
 	*e = k.Entry.Entry
 }
 
@@ -190,7 +190,7 @@ func (k *KeptKey) Mark(o Owners, e *Entry, old *Kept) error {
 	case old.State == Forgotten:
 		return ErrBlocked
 	case old.State.HasLead() && old.LeadID == e.LeadID:
-		k.Entry = o.Keep(old.marked(e))
+		k.Entry = old.marked(e).StoredBy(o)
 		*e = k.Entry.Entry
 		return nil
 	case old.State == InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
@@ -229,7 +229,7 @@ func (k *KeptKey) Adopt(o Owners, e Entry, old *Kept) {
 	e.Digest, e.Content = Digest{}, nil
 	if e.State == InDoubt {
 		e.Reason = cmp.Or(e.Reason, ReasonAdopted)
-		k.Intent = o.Keep(Kept{Entry: e, Act: Adopted | Doubted})
+		k.Intent = Kept{Entry: e, Act: Adopted | Doubted}.StoredBy(o)
 		return
 	}
 	if old.State.HasLead() { // its lead ID was missing
@@ -285,17 +285,17 @@ type Kept struct {
 	Prior *Kept // of an intent: the one that it replaced, with its own Prior, since each send may have made a lead
 }
 
-// Stamp changes k to the form that is stored, and returns it. If k has no time, it gets now.
-func (k *Kept) Stamp(now time.Time) *Kept {
-	if k.Updated.IsZero() {
-		k.Updated = now
+// StoredBy returns k as a transaction stores it, with its commit number. If k has no time, it gets the transaction's.
+func (k Kept) StoredBy(o Owners) *Kept {
+	if k.Seq = o.Seq(); k.Updated.IsZero() {
+		k.Updated = o.Now()
 	}
 	k.Updated = time.UnixMilli(k.Updated.UnixMilli()).UTC()
 	k.Status = BoundedStatus(k.Status)
 	if len(k.Content) == 0 {
 		k.Content = nil
 	}
-	return k
+	return &k
 }
 
 // Events returns the history of k, and k itself as the last event. A nil k has none.

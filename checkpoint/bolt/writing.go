@@ -165,10 +165,7 @@ func (*writing) OtherMaySend(string) bool { return false }
 
 func (w *writing) Now() time.Time { return w.now }
 
-func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
-	k.Seq = w.head.Seq
-	return k.Stamp(w.now)
-}
+func (w *writing) Seq() uint64 { return w.head.Seq }
 
 func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	was, err := w.under(key)

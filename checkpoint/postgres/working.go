@@ -86,11 +86,8 @@ func (w *working) read(q *wanted) error {
 
 func (w *working) Now() time.Time { return w.now }
 
-// Keep makes a record to be stored. The server gives it its number.
-func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
-	k.Seq = 0
-	return k.Stamp(w.now)
-}
+// Seq returns 0: the server gives the number.
+func (w *working) Seq() uint64 { return 0 }
 
 // Owner returns the key of a lead, or "". If w is not locked, it knows only rows of this commit: the server checks.
 func (w *working) Owner(lead, key string) (string, error) {
@@ -233,7 +230,7 @@ func (w *working) settleLate(r *row, e *checkpoint.Entry) (done bool, err error)
 		send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
 		send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
 		one := checkpoint.Decision{Key: r.key, Run: e.Run}
-		d = &checkpoint.KeptDecision{Decision: one, At: w.now, Send: w.Keep(send)}
+		d = &checkpoint.KeptDecision{Decision: one, At: w.now, Send: send.StoredBy(w)}
 	}
 	none := d.Free()
 	keep := r.Intent != nil || none && r.state() != checkpoint.NotMade || !none && e.State == checkpoint.InDoubt
