@@ -240,9 +240,9 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialErro
 	if p.User.Username() != "" {
 		auth = &proxy.Auth{User: p.User.Username(), Password: p.password()}
 	}
-	d, err := proxy.SOCKS5("tcp", p.Host, auth, dialled{c})
+	d, err := proxy.SOCKS5("tcp", p.Host, auth, nil)
 	if err == nil {
-		_, err = d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
+		_, err = d.(connected).DialWithConn(ctx, c, "tcp", address)
 	}
 	switch {
 	case err == nil:
@@ -257,14 +257,10 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialErro
 		"check its user and password, and whether it allows this address and port; --proxy none goes without")
 }
 
-// dialled is a Dialer that has dialled already.
-type dialled struct{ net.Conn }
-
-// Dial returns the connection that exists.
-func (d dialled) Dial(string, string) (net.Conn, error) { return d.Conn, nil }
-
-// DialContext does the same. Without it, x/net would call Dial in a goroutine, and race with it when ctx ends.
-func (d dialled) DialContext(context.Context, string, string) (net.Conn, error) { return d.Conn, nil }
+// connected is what a Dialer of x/net does over a connection that is there already.
+type connected interface {
+	DialWithConn(ctx context.Context, c net.Conn, network, address string) (net.Addr, error)
+}
 
 // secure makes the TLS handshake with the service.
 func (w *way) secure(ctx context.Context, c *conn) *dialError {
