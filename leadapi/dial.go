@@ -158,9 +158,8 @@ func broken(err error) string {
 }
 
 const (
-	noConnection = "no connection, or it was closed before use"
-	wrongProxy   = "check that a proxy listens there (http, https or socks5); leadferry config show tells who names it"
-	ownWords     = "sends something of its own instead of what the service says"
+	wrongProxy = "check that a proxy listens there (http, https or socks5); leadferry config show tells who names it"
+	ownWords   = "sends something of its own instead of what the service says"
 )
 
 // throughProxy asks the proxy to open a way to the host.

@@ -155,7 +155,7 @@ func interrupted(cause error, op string, applied Applied) *Error {
 
 // unanswered returns the error of a call that got no answer, in our own words.
 func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
-	e := &Error{Op: r.op, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": "}
+	e := &Error{Op: r.op, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain}
 	if sent {
 		e.Applied, e.Reason, e.Message = Maybe, ReasonNoAnswer, "the connection broke before a readable answer came"
 	}
@@ -163,14 +163,12 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(ctx.Err(), r.op, e.Applied)
-	case named && sent:
-		e.Reason, e.Message, e.Hint = fault.reason, redact(e.Message+": "+fault.text), redact(fault.hint)
 	case named:
-		e.Reason, e.Message, e.Hint = fault.reason, redact(e.Message+fault.text), redact(fault.hint)
+		e.Reason, e.Message, e.Hint = fault.reason, redact(e.Message+": "+fault.text), redact(fault.hint)
 	case !time.Now().Before(r.limit):
 		return interrupted(context.DeadlineExceeded, r.op, e.Applied)
 	case !sent:
-		e.Message += cmp.Or(broken(err), noConnection)
+		e.Message += ": " + cmp.Or(broken(err), "no connection, or it was closed before use")
 	}
 	return e
 }
