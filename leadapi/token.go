@@ -32,11 +32,8 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 	return token, nil
 }
 
-// CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client").
+// CreateOAuthClient makes an OAuth client with the token that Login returned (section "2. Create OAuth client").
 func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClient, error) {
-	if !validToken(jwt) {
-		return nil, unsent("client", ReasonRefused, "the temporary token has characters that a token cannot have")
-	}
 	client := new(OAuthClient)
 	_, fault := c.do(ctx, request{
 		op: "client", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/client", bearer: jwt,
