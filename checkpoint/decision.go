@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"leadferry/internal/rowkey"
 )
 
 // Decision is what a person found out about a key in doubt: the ID of its lead, that a lead Exists, or (neither) none.
@@ -59,7 +61,7 @@ func (d *Decision) unfit(keys, ids map[string]bool) error {
 	case keys[d.Key]:
 		return refusal("another row of the list has its key and another answer",
 			"make the answers equal, or empty one of them")
-	case d.LeadID != "" && !validLeadID(d.LeadID):
+	case d.LeadID != "" && !rowkey.IsLeadID(d.LeadID):
 		return refusal("its lead ID is not valid", leadIDHint)
 	case d.LeadID != "" && ids[d.LeadID]:
 		return refusal("its lead ID is in the list twice", oneLeadHint)

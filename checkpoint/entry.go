@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -120,12 +119,6 @@ const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores,
 // ValidKey says whether a key can be kept.
 func ValidKey(key string) bool { return len(key) > 0 && len(key) <= rowkey.Longest }
 
-// validLeadID says whether an ID can be one of a lead: it becomes part of a path.
-func validLeadID(id string) bool {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, letters) == ""
-}
-
 // ConfirmedAt returns when the status was confirmed.
 func (e *Entry) ConfirmedAt() time.Time {
 	if e.Confirmed.IsZero() {
@@ -157,7 +150,7 @@ func (e *Entry) Unfit() (text, hint string) {
 		return "its " + ErrState.Error(), ""
 	case e.LeadID == "" && (e.State == Unknown || e.State == Partial):
 		return "its lead ID is missing", "leave out rows that have no lead"
-	case e.LeadID != "" && !validLeadID(e.LeadID):
+	case e.LeadID != "" && !rowkey.IsLeadID(e.LeadID):
 		return "its lead ID is not valid", leadIDHint
 	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+
 		len(e.File)+len(e.Run)+len(e.Reason) > 1<<20:

@@ -19,7 +19,7 @@ func (r *valueReader) addChecks() {
 	switch {
 	case r.parts != nil && r.parts.isJSON():
 	case r.role == leadIDRole && r.inside == nothing:
-		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
+		r.checks = append(r.checks, onlyIf(ruleLeadID, "", rowkey.IsLeadID))
 	case r.role == statusRole && r.inside == nothing:
 		r.checks = append(r.checks, stage{rule: ruleStatus, called: aStatus, do: StatusKey})
 	case r.literal != nil:
@@ -212,12 +212,6 @@ func jsonOf(s string) (literal string, ok bool) {
 		return "", false
 	}
 	return string(v), true
-}
-
-// isLeadID reports whether s can be an ID of the service in a path: 1 to 128 of these characters, not only dots.
-func isLeadID(s string) bool {
-	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-	return len(s) <= 128 && strings.Trim(s, allowed) == "" && strings.Trim(s, ".") != ""
 }
 
 // statuses are the statuses that a lead may have, by key and label (specification, "States and transitions").

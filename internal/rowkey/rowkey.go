@@ -1,7 +1,7 @@
 // Package rowkey defines the key of a row: its form with a namespace, the characters at its ends that do not count, and
 // its fold. Keys that a person, a spreadsheet or another program would confuse have the same fold. mapping makes keys
-// with it, the importer orders rows with it, and the checkpoint finds look-alikes. All of it is pure. A change needs a
-// higher checkpoint.Format, because checkpoints hold keys and folds.
+// with it, the importer orders rows with it, and the checkpoint finds look-alikes. It also says what a lead ID can be.
+// All of it is pure. A change needs a higher checkpoint.Format, because checkpoints hold keys and folds.
 package rowkey
 
 import (
@@ -19,10 +19,16 @@ import (
 // MaxNamespace is the longest namespace, Longest the longest key and the longest ExternalID, in bytes.
 const MaxNamespace, Longest = 64, 1024
 
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
 // IsNamespace reports whether s can be a namespace: 1 to 64 ASCII letters, digits, dots, underscores and hyphens.
 func IsNamespace(s string) bool {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-	return s != "" && len(s) <= MaxNamespace && strings.Trim(s, letters) == ""
+	return s != "" && len(s) <= MaxNamespace && strings.Trim(s, plainLetters) == ""
+}
+
+// IsLeadID reports whether s can be an ID of the service in a path: 1 to 128 of these characters, not only dots.
+func IsLeadID(s string) bool {
+	return len(s) <= 128 && strings.Trim(s, ".") != "" && strings.Trim(s, plainLetters) == ""
 }
 
 // separator is between a namespace and a key. No key holds it: control characters in a key make the row invalid.
