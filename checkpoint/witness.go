@@ -88,9 +88,7 @@ func (k *Kind) isAkin(other *Kind) bool {
 
 // AnswerID returns the one word that answers a refusal, whatever the number of its reasons.
 func AnswerID(ids []string) string {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return shortID(slices.Compact(ids)...)
+	return shortID(slices.Compact(slices.Sorted(slices.Values(ids)))...)
 }
 
 // shortID names one text by itself and several by a hash.

@@ -17,8 +17,6 @@ var (
 	errRecord  = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
 )
 
-const sealSize = 4
-
 // seal appends the checksum of key and fields to fields.
 func seal(fields, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(fields, checksum(key, fields))
@@ -26,7 +24,7 @@ func seal(fields, key []byte) []byte {
 
 // unseal returns the record's fields, or errRecord.
 func unseal(key, record []byte) (fields []byte, err error) {
-	n := len(record) - sealSize
+	n := len(record) - crc32.Size
 	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
 		return nil, errRecord
 	}
