@@ -136,9 +136,8 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 		return err
 	}
 	if h.Format != checkpoint.Format {
-		const is = "has format version %d; this program reads version %d"
-		text := fmt.Sprintf(is, h.Format, checkpoint.Format)
-		return d.refuse(checkpoint.ErrVersion, text,
+		return d.refuse(checkpoint.ErrVersion,
+			fmt.Sprintf("has format version %d; this program reads version %d", h.Format, checkpoint.Format),
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
 	if t != (checkpoint.Target{}) && t.Canonical() != h.Target.Canonical() {

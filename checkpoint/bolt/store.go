@@ -135,25 +135,22 @@ func (d *Store) close(drop bool) error {
 	}
 	d.mu.Lock() // a commit may be under way
 	defer d.mu.Unlock()
-	compacts := d.head.Load().Erase
 	err := d.failed()
 	if err == nil {
 		err = d.inPlace()
 	}
-	if err == nil && !drop {
-		left := ""
-		if !compacts { // else the compacted file will take its place
-			left = d.leftAs()
-		}
-		_ = d.testimony.Load().End(left) // a witness that stays open is safe, too
-	}
+	witness := d.testimony.Load() // it may stay open: that is safe, too
 	switch {
-	case err == nil && drop:
+	case err != nil:
+	case drop:
 		err = d.inItsPlace(func() error { return disk.Patiently(0, func() error { return os.Remove(d.path) }) })
-	case err == nil && compacts:
+	case d.head.Load().Erase: // the compacted file will take the place of this one
+		_ = witness.End("")
 		if err = d.compact(); d.leftover { // an earlier command asked for it, so this command does not fail
 			err = nil
 		}
+	default:
+		_ = witness.End(d.leftAs())
 	}
 	return errors.Join(err, d.release())
 }
