@@ -31,11 +31,10 @@ type Evidence struct {
 	Found time.Time
 }
 
-// ResolveResult counts decisions by what they did.
+// ResolveResult counts the decisions whose keys were decided about before.
 type ResolveResult struct {
-	Settled   int // were in doubt
-	Corrected int // had another decision before
-	Before    int // had this decision before; nothing was changed
+	Corrected int // otherwise
+	Before    int // in the same way, so nothing was changed
 }
 
 // Free reports whether a decision frees its row to be sent.
@@ -186,8 +185,6 @@ func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
 			"`leadferry checkpoint export` shows under which; "+oneLeadHint)
 	case one.corrects:
 		r.Corrected++
-	default:
-		r.Settled++
 	}
 	before, err := decisionsAbout(tx, d.Key)
 	if err != nil {
