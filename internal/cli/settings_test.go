@@ -100,7 +100,7 @@ key: "{id}"
 assign: [{organization: "{org}"}]
 lead: {type_key: form, type_label: Form, content: {name: "{name}"}}
 `)
-	f := d.write("l.csv", strings.ReplaceAll(oneLead, "%ORG%", sandbox.Organizations()[0].ID))
+	f := d.write("l.csv", strings.ReplaceAll(oneLead, "%ORG%", sandbox.TrunkID))
 	return []string{"import", "-m", m, f, "--out", "none"}
 }
 

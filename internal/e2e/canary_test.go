@@ -53,7 +53,7 @@ func canaryRows(later bool) [][]string {
 		if later {
 			cells[0], cells[3], stage = p.renamed, p.noted, "contacted"
 		}
-		org := sandbox.Organizations()[i%3].ID
+		org := organizations[i%3]
 		if i%10 == 8 {
 			org = ""
 		}

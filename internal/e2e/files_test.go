@@ -138,7 +138,7 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 		rows = append(rows, []string{fmt.Sprint("L-", 100+i), "Ann Lee", fmt.Sprintf("a%d@x.example", i), "Auto Haus", "Hi"})
 	}
 	w.write("leads.xlsx", sheet(append(rows, []string{}, []string{"Grand total", "8"})...))
-	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"autohaus", sandbox.Organizations()[0].ID}))
+	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"autohaus", organizations[0]}))
 	w.must(0, "init leads.xlsx -m m.yaml")
 	if m := w.mapping("m.yaml"); m.Source.SkipRows != 1 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
 		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
@@ -147,7 +147,7 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	w.edit("m.yaml", edit{`^# assign: .*map:`, `assign: [{organization: {from: "{Dealer}", map: dealers}}]`})
 	w.must(0, "validate -m m.yaml leads.xlsx")
 	w.must(0, "import -m m.yaml leads.xlsx --out none")
-	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != sandbox.Organizations()[0].ID {
+	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != organizations[0] {
 		t.Errorf("the service holds %+v: %v", leads, err)
 	}
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"A", "o-1"}, []string{}, []string{"a ", "o-2"}))

@@ -336,7 +336,7 @@ func TestCrashSteps(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", step.point, step.nth), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, sandbox.Options{})
-				w.write("leads.csv", "id,org,name\nL00000,"+sandbox.Organizations()[0].ID+","+strings.Repeat("a long name ", 1000)+"\n")
+				w.write("leads.csv", "id,org,name\nL00000,"+organizations[0]+","+strings.Repeat("a long name ", 1000)+"\n")
 				w.write("leads.yaml", mappingText+linkText)
 				if !w.dieAt(step.point, step.nth, 1) {
 					t.Fatal("the program never reached this point")

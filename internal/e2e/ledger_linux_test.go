@@ -45,7 +45,7 @@ func TestLedgerRoles(t *testing.T) {
 		var b strings.Builder
 		b.WriteString("id,org,name,stage\n")
 		for i := range 12 {
-			fmt.Fprintf(&b, "L%05d,%s,Person %d,%s\n", i, sandbox.Organizations()[i%3].ID, i, text)
+			fmt.Fprintf(&b, "L%05d,%s,Person %d,%s\n", i, organizations[i%3], i, text)
 		}
 		w.write("leads.csv", b.String())
 	}

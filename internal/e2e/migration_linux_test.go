@@ -107,7 +107,7 @@ func TestMigrationJobMakesEachLeadOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, rows, sandbox.Options{Faults: test.faults})
-			c.write("leads.csv", strings.Replace(c.text("leads.csv"), sandbox.Organizations()[0].ID, "", test.wrong))
+			c.write("leads.csv", strings.Replace(c.text("leads.csv"), organizations[0], "", test.wrong))
 			c.together(func(index int) {
 				var began func(*os.Process)
 				if test.kill && index == 1 {

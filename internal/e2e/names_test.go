@@ -89,7 +89,7 @@ lead: {type_key: form, type_label: Form, external_id: "{crm}", content: {name: "
 `)
 	leads, export := "id,crm,org,name\n", "crm,org,name\n"
 	for i := range rows {
-		org := sandbox.Organizations()[i%3].ID
+		org := organizations[i%3]
 		leads += fmt.Sprintf("L%d,crm-%d,%s,Person %d\n", i, i, org, i)
 		export += fmt.Sprintf("crm-%d,%s,Person %d\n", i, org, i)
 	}

@@ -180,7 +180,7 @@ func TestSIGABRTPrintsStacksWithoutValues(t *testing.T) {
 	if cores, _ := filepath.Glob(filepath.Join(w.dir, "core*")); len(cores) > 0 {
 		t.Errorf("core files are left: %s", cores)
 	}
-	for _, value := range []string{"Person ", "L0000", sandbox.Organizations()[1].ID, sandbox.ClientSecret, "Bearer"} {
+	for _, value := range []string{"Person ", "L0000", organizations[1], sandbox.ClientSecret, "Bearer"} {
 		if strings.Contains(dump.String(), value) {
 			t.Errorf("the dump holds %q", value)
 		}

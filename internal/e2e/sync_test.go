@@ -29,7 +29,7 @@ func (w *world) export(rows, version int) {
 	b.WriteString("id,org,name,stage\n")
 	for i := range rows {
 		n := (version + i%2) / 2
-		fmt.Fprintf(&b, "L%05d,%s,Person %d of %d,%s\n", i, sandbox.Organizations()[i%3].ID, i, n, stages[(i+n)%len(stages)])
+		fmt.Fprintf(&b, "L%05d,%s,Person %d of %d,%s\n", i, organizations[i%3], i, n, stages[(i+n)%len(stages)])
 	}
 	w.write("crm.csv", b.String())
 }
@@ -201,7 +201,7 @@ var (
 // runHistory lets both sides change leads twice, and compares them after each sync.
 func runHistory(t *testing.T, random *rand.Rand) {
 	w := newWorld(t, sandbox.Options{})
-	w.write("crm.yaml", fmt.Sprintf(reconcileMapping, sandbox.Organizations()[0].ID))
+	w.write("crm.yaml", fmt.Sprintf(reconcileMapping, organizations[0]))
 	w.write("console.yaml", consoleMapping)
 	stages, names := make([]string, 6), make([]string, 6)
 	export := func() {

@@ -210,7 +210,7 @@ func TestSecondTargetNeedsConsentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(20)
-	w.write("eu.yaml", "trunk: trunk-of-eu\norganizations: ["+sandbox.Organizations()[0].ID+", "+sandbox.Organizations()[1].ID+", "+sandbox.Organizations()[2].ID+"]\n")
+	w.write("eu.yaml", "trunk: trunk-of-eu\norganizations: ["+organizations[0]+", "+organizations[1]+", "+organizations[2]+"]\n")
 	brand, err := sandbox.LoadDirectory(filepath.Join(w.dir, "eu.yaml"))
 	must.Do(t, err)
 	eu := newWorld(t, sandbox.Options{Directory: brand})

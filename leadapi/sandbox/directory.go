@@ -32,8 +32,8 @@ const (
 	regionsAndRadius = "regions-radius"
 )
 
-// Organization is one organization of a brand.
-type Organization struct {
+// organization is one organization of a brand.
+type organization struct {
 	ID, Name  string
 	Locations []location
 	line      int
@@ -49,11 +49,10 @@ type location struct {
 
 // Directory is the brand that a Server serves: the organizations that can get leads, and the locators.
 type Directory struct {
-	trunkID       string
-	organizations []Organization
-	names         map[string]string // of organizations by ID, the trunk too
-	locators      map[string]string // type by ID
-	locations     []location
+	trunkID   string
+	names     map[string]string // of organizations by ID, the trunk too
+	locators  map[string]string // type by ID
+	locations []location
 }
 
 //go:embed brand.yaml
@@ -68,9 +67,6 @@ var brand = sync.OnceValue(func() *Directory {
 	return d
 })
 
-// Organizations returns the organizations of the made-up brand, the trunk first.
-func Organizations() []Organization { return slices.Clone(brand().organizations) }
-
 // TrunkID returns the ID of the trunk organization, which is in the path of every create; for nil, the made-up brand's.
 func (d *Directory) TrunkID() string { return cmp.Or(d, brand()).trunkID }
 
@@ -83,12 +79,12 @@ const directoryKeys = "its keys are trunk, organizations (id, name, locations wi
 	"territories) and locators (id, type)"
 
 // UnmarshalYAML accepts an object or an ID alone.
-func (o *Organization) UnmarshalYAML(n *yaml.Node) error {
+func (o *organization) UnmarshalYAML(n *yaml.Node) error {
 	o.line = n.Line
 	if n.Kind == yaml.ScalarNode {
 		return n.Load(&o.ID)
 	}
-	type plain Organization
+	type plain organization
 	return n.Load((*plain)(o), yaml.WithKnownFields())
 }
 
@@ -103,8 +99,8 @@ func LoadDirectory(path string) (*Directory, error) {
 
 func readDirectory(path string, data []byte) (*Directory, error) {
 	type directory struct {
-		Trunk         Organization
-		Organizations []Organization
+		Trunk         organization
+		Organizations []organization
 		Locators      []struct{ ID, Type string }
 	}
 	var file directory
@@ -126,7 +122,7 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		const hint = "letters, digits, and . _ - only, at most 128"
 		wrong(!fits, line, hint, "%.64q cannot be the ID of the %s", id, what)
 	}
-	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
+	listed := slices.ContainsFunc(file.Organizations, func(o organization) bool { return o.ID == d.trunkID })
 	if !listed { // a list of all organizations may have the trunk
 		file.Organizations = slices.Insert(file.Organizations, 0, file.Trunk)
 	}
@@ -146,9 +142,8 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	return d, errors.Join(errs...)
 }
 
-func (d *Directory) add(o Organization) {
+func (d *Directory) add(o organization) {
 	d.names[o.ID] = o.Name
-	d.organizations = append(d.organizations, o)
 	for _, l := range o.Locations {
 		l.organizationID, l.Name = o.ID, cmp.Or(l.Name, o.Name)
 		l.Territories = append(l.Territories, l.PostalCode)
