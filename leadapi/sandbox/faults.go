@@ -82,9 +82,7 @@ func parseFault(item string) (f *fault, understood bool) {
 	if m == nil {
 		return nil, false
 	}
-	f = &fault{
-		kinds: []string{"create", "update"}, name: m[2], stored: m[3] != "", retry: m[4] != "",
-	}
+	f = &fault{kinds: []string{"create", "update"}, name: m[2], stored: m[3] != "", retry: m[4] != ""}
 	f.percent, _ = strconv.ParseFloat(m[5], 64)
 	f.every, _ = strconv.Atoi(m[6])
 	f.only, _ = strconv.Atoi(m[7])

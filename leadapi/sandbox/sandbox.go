@@ -63,10 +63,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		options: o, store: st, faults: fs, quit: make(chan struct{}),
-		counts: Counts{},
-	}
+	s := &Server{options: o, store: st, faults: fs, quit: make(chan struct{}), counts: Counts{}}
 	s.options.Directory = cmp.Or(o.Directory, brand())
 	if o.now == nil {
 		s.options.now = time.Now

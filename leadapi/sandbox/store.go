@@ -103,23 +103,20 @@ func (st *store) add(l *Lead) error {
 
 // change applies edit to a lead and returns the stored lead; nil if the ID is unknown.
 func (st *store) change(id string, edit func(*Lead)) (l *Lead, err error) {
-	err = st.Update(func(tx *bbolt.Tx) (err error) {
-		if l, err = getLead(tx, id); l == nil || err != nil {
+	err = st.Update(func(tx *bbolt.Tx) error {
+		v := tx.Bucket(leadBucket).Get([]byte(id))
+		if v == nil {
+			return nil
+		}
+		stored, err := readLead(v)
+		if err != nil {
 			return err
 		}
+		l = &stored
 		edit(l)
 		return putLead(tx, l)
 	})
 	return l, err
-}
-
-func getLead(tx *bbolt.Tx, id string) (*Lead, error) {
-	v := tx.Bucket(leadBucket).Get([]byte(id))
-	if v == nil {
-		return nil, nil
-	}
-	l, err := readLead(v)
-	return &l, err
 }
 
 func readLead(stored []byte) (l Lead, err error) {
