@@ -11,20 +11,16 @@ import (
 )
 
 // Path returns the word for a path. No command takes it for a flag. "-" stays as it is: standard input.
-func Path(path string) string { return pathOn(runtime.GOOS, path) }
-
-// Word returns the word for any other text.
-func Word(text string) string { return wordOn(runtime.GOOS, text) }
-
-func pathOn(system, path string) string {
+func Path(path string) string {
 	if strings.HasPrefix(path, "-") && path != "-" {
 		path = "./" + path
 	}
-	return wordOn(system, path)
+	return Word(path)
 }
 
-func wordOn(system, text string) string {
-	if system == "windows" {
+// Word returns the word for any other text.
+func Word(text string) string {
+	if runtime.GOOS == "windows" {
 		return wordOnWindows(text)
 	}
 	return posixWord(text)

@@ -29,12 +29,12 @@ func TestPathIsOneHarmlessWordOfAShell(t *testing.T) {
 	})
 }
 
-func TestPathIsAWordOfWindowsShells(t *testing.T) {
-	for path, want := range map[string]string{
-		`leads.csv`: `leads.csv`, `C:\Users\Ann Lee\c.db`: `"C:\Users\Ann Lee\c.db"`, `-m.csv`: `./-m.csv`, `D:\runs\`: `"D:\runs\\"`,
+func TestWordOfWindowsShells(t *testing.T) {
+	for text, want := range map[string]string{
+		`leads.csv`: `leads.csv`, `C:\Users\Ann Lee\c.db`: `"C:\Users\Ann Lee\c.db"`, `D:\runs\`: `"D:\runs\\"`,
 		`a&b,c.csv`: `"a&b,c.csv"`, `it's.csv`: `"it's.csv"`, ``: `""`, `say "x"`: `"say \"x\""`, "é\u202e.csv": `"é\u202e.csv"`, `50%.csv`: `"50%.csv"`,
 	} {
-		if got := pathOn("windows", path); got != want {
+		if got := wordOnWindows(text); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
