@@ -83,9 +83,6 @@ func (h *Hold) Take() bool {
 	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
 }
 
-// interrupt notes the first signal and reports whether the command handles it.
-func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
-
 // Conclude waits for a command's end, and returns its error. If the command handles signals, it may go on until the
 // second signal, and then has a second to end. Any other command is left at the first signal, whatever it waits for:
 // input, a lock, the check of a file. Conclude calls waits before it waits for a command that handles signals.
@@ -96,7 +93,7 @@ func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-
 	case <-interrupt:
 	}
 	patience, left := unwinding, "interrupted: nothing was sent"
-	if h.interrupt() {
+	if h.state.Swap(signalled) == held { // the command handles signals
 		waits()
 		select {
 		case err := <-ended:
