@@ -162,14 +162,11 @@ func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
 	}
-	rows, err := in.countTo(cmp.Or(limit, math.MaxInt))
-	if err != nil {
-		return 0
-	}
+	rows, _ := in.countTo(cmp.Or(limit, math.MaxInt)) // the run itself reports the error
 	return rows
 }
 
-// countTo counts the rows of all files except standard input, up to most.
+// countTo counts the rows of all files except standard input, up to most. After an error, rows is 0.
 func (in *Files) countTo(most int) (rows int, err error) {
 	for _, name := range in.Names {
 		if name == "-" || rows >= most {
@@ -177,7 +174,7 @@ func (in *Files) countTo(most int) (rows int, err error) {
 		}
 		f, err := source.Open(name, in.options)
 		if err != nil {
-			return rows, err
+			return 0, err
 		}
 		for row := (source.Row{}); rows < most && err == nil; {
 			if err = f.Next(&row); err == nil {
@@ -186,7 +183,7 @@ func (in *Files) countTo(most int) (rows int, err error) {
 		}
 		f.Close()
 		if err != nil && !errors.Is(err, io.EOF) {
-			return rows, err
+			return 0, err
 		}
 	}
 	return rows, nil
