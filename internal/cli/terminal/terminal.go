@@ -37,11 +37,8 @@ func Width(f *os.File) int {
 
 // Colours reports whether output to f is coloured. word is always, never or auto: on a terminal without NO_COLOR.
 func Colours(f *os.File, word string) bool {
-	switch word {
-	case "always", "never":
-		return word == "always"
-	}
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && Is(f)
+	allowed := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return word == "always" || word != "never" && allowed && Is(f)
 }
 
 // Person is the user who may be asked.
