@@ -301,26 +301,21 @@ var actTexts = []struct {
 
 // eventText describes an event in words.
 func eventText(ev checkpoint.Event) string {
-	var parts []string
-	add := func(is bool, text string) {
-		if is {
-			parts = append(parts, text)
-		}
-	}
+	var parts spelling.Texts
 	for _, a := range actTexts {
 		byPeople := a.act == checkpoint.Made && ev.Act&(checkpoint.Adopted|checkpoint.Decided) != 0
-		add(ev.Act&a.act != 0 && !byPeople, a.text)
+		parts.Add(ev.Act&a.act != 0 && !byPeople, "%s", a.text)
 	}
 	s, doubted := ev.Send, ev.Act&checkpoint.Doubted != 0
-	add(doubted && s.File != "", fmt.Sprintf("%s:%d", s.File, s.Line))
-	add(doubted && s.Organization != "", "for organization "+s.Organization)
-	add(doubted && s.Locator != "", "by locator "+s.Locator)
+	parts.Add(doubted && s.File != "", "%s:%d", s.File, s.Line)
+	parts.Add(doubted && s.Organization != "", "for organization %s", s.Organization)
+	parts.Add(doubted && s.Locator != "", "by locator %s", s.Locator)
 	if len(parts) == 0 && ev.Act&checkpoint.StatusSent == 0 {
-		add(ev.State == checkpoint.InDoubt, "held, not sent: the checkpoint was incomplete")
-		add(ev.State != checkpoint.InDoubt, "not confirmed")
+		parts.Add(ev.State == checkpoint.InDoubt, "held, not sent: the checkpoint was incomplete")
+		parts.Add(ev.State != checkpoint.InDoubt, "not confirmed")
 	}
-	add(ev.Status != "", "status "+statusText(ev.Status))
-	add(ev.Code != 0, fmt.Sprintf("HTTP %d", ev.Code))
+	parts.Add(ev.Status != "", "status %s", statusText(ev.Status))
+	parts.Add(ev.Code != 0, "HTTP %d", ev.Code)
 	return strings.Join(parts, ", ")
 }
 
