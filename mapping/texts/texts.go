@@ -66,12 +66,9 @@ func isDomain(s string) bool {
 	return true
 }
 
-// isLetterOrDigit checks ASCII first: the tables of Unicode take ten times as long.
+// isLetterOrDigit takes the letters of all scripts, their accents and digits.
 func isLetterOrDigit(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
-	}
-	return unicode.In(r, unicode.L, unicode.M, unicode.N)
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
 
 // IsURL reports whether s is a whole web address, http or https, of a name with a dot, localhost or an IP address.
