@@ -127,19 +127,22 @@ assign:
   - locator: L2
     type: regions
     postal_code: "{zip}"
+  - organization: {expr: 'coalesce(upper(region), country == "AT" ? "vienna" : "")'}
   - locator: "L-{country}"
     type: regions-radius
-    search_text: {from: "{city}", default: Berlin}
+    search_text: {from: "{street}, {city}", default: Berlin}
 `
 	tests := []struct {
 		name string
 		row  cells
 		want Record
 	}{
-		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Organization: "o-1"}},
-		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Locator: "L1", SearchText: "S, C"}},
-		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Locator: "L2", PostalCode: "01234"}},
-		{"a default is used", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
+		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "region", "r", "country", ""}, Record{Organization: "o-1"}},
+		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "region", "r", "country", ""}, Record{Locator: "L1", SearchText: "S, C"}},
+		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "region", "r", "country", ""}, Record{Locator: "L2", PostalCode: "01234"}},
+		{"an expression", cells{"org", "", "street", "", "city", "C", "zip", "", "region", "r", "country", ""}, Record{Organization: "R"}},
+		{"an expression whose first column is empty", cells{"org", "", "street", "", "city", "C", "zip", "", "region", "", "country", "AT"}, Record{Organization: "vienna"}},
+		{"a default is used", cells{"org", "", "street", "", "city", "C", "zip", "", "region", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

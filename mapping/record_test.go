@@ -89,31 +89,6 @@ func TestATextThatDoesNotFitAStepIsAProblem(t *testing.T) {
 	}
 }
 
-func TestAssignUsesTheFirstEntryWithoutAnEmptyValue(t *testing.T) {
-	file := `
-version: 1
-assign:
-  - organization: {expr: 'country == "DE" ? org : coalesce(upper(org), region)'}
-  - {locator: L1, type: regions-radius, search_text: "{street}, {city}"}
-  - {locator: L2, type: radius, search_text: {from: "{street}, {city}", default: Berlin}}
-`
-	for _, tt := range []struct {
-		row  cells
-		want Record
-	}{
-		{cells{"country", "AT", "org", "o", "region", "", "street", "S", "city", "C"}, Record{Organization: "O"}},
-		{cells{"country", "", "org", "", "region", "r", "street", "S", "city", "C"}, Record{Organization: "r"}},
-		{cells{"country", "", "org", "", "region", "", "street", "S", "city", "C"}, Record{Locator: "L1", SearchText: "S, C"}},
-		{cells{"country", "", "org", "", "region", "", "street", "", "city", "C"}, Record{Locator: "L2", SearchText: "Berlin"}},
-	} {
-		rec, problems := tt.row.in(t, file)
-		tt.want.Key = rec.Key
-		if diff := cmp.Diff(tt.want, rec); diff != "" || problems != nil {
-			t.Errorf("%v, record (-want +got):\n%s", problems, diff)
-		}
-	}
-}
-
 func TestPathsOfExpressionsAreKnown(t *testing.T) {
 	m := parse(t, "version: 1\nskip_if: '$env[\"a.b\"] == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: '$env[\"list.1.c\"] + d + $env[\"a.b\"]'}}}\n")
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())

@@ -146,14 +146,6 @@ var someSteps = []string{
 	"date:DD.MM.YYYY", "date:01/02/2006 3:04 PM", "truncate:1", "truncate:5", "split: :1", "split:a:-2",
 }
 
-func TestEmptyTextsFitEveryStep(t *testing.T) {
-	for _, word := range someSteps {
-		if got, ok := stepOf(t, word)(""); got != "" || !ok {
-			t.Errorf("%s of nothing: %q %t", word, got, ok)
-		}
-	}
-}
-
 func TestStepsLeaveTextsTrimmed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := strings.TrimSpace(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a ,.\t\x{A0}1-3]{0,20}`)).Draw(t, "text"))
