@@ -57,8 +57,7 @@ func readSources(t *testing.T) *messages {
 
 // viaVariable are functions whose texts reach a warning through a variable.
 var viaVariable = []string{
-	"checkpoint/bolt.warning", "checkpoint/bolt.otherCheckpoint", "importer.shared", "internal/cli.exposed",
-	"internal/cli.mixedRegions", "mapping.columnConstants", "mapping.secrets", "mapping.warnUnknownExceptions",
+	"internal/cli.exposed", "leadapi.MixedRegions", "mapping.secrets", "mapping.warnUnknownExceptions",
 }
 
 // Names of functions and types by what their texts are. A rule is the first argument.
@@ -111,8 +110,6 @@ func (s *messages) call(n *ast.CallExpr, place string, rules bool) {
 	switch {
 	case slices.Contains(warnFuncs, called) && len(first) > 0:
 		s.warns[place] = first
-	case called == "Fprintf" && strings.HasPrefix(strings.Join(literals(n), ""), "warning: ") && !forwarded.MatchString(literals(n)[0]):
-		s.warns[place] = literals(n)
 	case slices.Contains(errorFuncs, called):
 		s.refuses = append(s.refuses, first...)
 	case called == "fault" && len(n.Args) > 1: // an error about a file: path, then text
@@ -121,9 +118,6 @@ func (s *messages) call(n *ast.CallExpr, place string, rules bool) {
 		s.rule(n.Args[0])
 	}
 }
-
-// forwarded matches the format of a warning whose text comes from elsewhere.
-var forwarded = regexp.MustCompile(`^warning: (%s|: )+\n$`)
 
 // rule notes a rule that is written as a literal.
 func (s *messages) rule(e ast.Expr) {
@@ -153,7 +147,7 @@ func (s *messages) fields(n *ast.CompositeLit, place string, rules bool) {
 }
 
 var (
-	exitCode = regexp.MustCompile(`^(Code[A-Z]\w*|codeUsage)$`)
+	exitCode = regexp.MustCompile(`^Code[A-Z]\w*$`)
 	rule     = regexp.MustCompile(`^rule[A-Z]\w*$`)
 	reason   = regexp.MustCompile(`^(reason|Reason)[A-Z]\w*$`)
 	word     = regexp.MustCompile(`[A-Z][a-z]+`)
