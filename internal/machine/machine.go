@@ -1,6 +1,5 @@
 //go:build !windows
 
-// Package machine knows the ID of this machine, and the folder for data that must stay on it.
 package machine
 
 import (

@@ -1,4 +1,3 @@
-// Package machine knows the ID of this machine, and the folder for data that must stay on it.
 package machine
 
 import "golang.org/x/sys/windows/registry"

@@ -1,3 +1,4 @@
+// Package machine knows the ID of this machine, and the folder for data that must stay on it.
 package machine
 
 import (
