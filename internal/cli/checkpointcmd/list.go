@@ -50,23 +50,20 @@ const incompleteState = "incomplete"
 type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // in the results of a run
-	Reject
 	spot
+
+	// what a run's rejects add to a row's own columns
+	OwnKey       string `csv:"leadferry_key"`
+	OwnNamespace string `csv:"leadferry_namespace"`
+	OwnOutcome   string `csv:"leadferry_outcome"`
+	OwnSentAt    string `csv:"leadferry_sent_at"`
+	OwnLeadID    string `csv:"leadferry_lead_id"`
 }
 
 type spot struct {
 	list   *list
 	at     int // the line on which it begins
 	number int // the row's number, from 1
-}
-
-// Reject has what a run's rejects add to a row's own columns.
-type Reject struct {
-	OwnKey       string `csv:"leadferry_key"`
-	OwnNamespace string `csv:"leadferry_namespace"`
-	OwnOutcome   string `csv:"leadferry_outcome"`
-	OwnSentAt    string `csv:"leadferry_sent_at"`
-	OwnLeadID    string `csv:"leadferry_lead_id"`
 }
 
 // list is a file of rows. Reading it with each holds one row at a time in memory.
