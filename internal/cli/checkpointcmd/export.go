@@ -89,7 +89,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 		return err
 	}
 	db, err := at.Open(ledger.How{ReadOnly: true})
-	if !at.OnServer() && errors.Is(err, checkpoint.ErrDamaged) {
+	if !checkpoint.IsAddress(at.Path) && errors.Is(err, checkpoint.ErrDamaged) {
 		return errors.Join(d.exportDamaged(at.Path, x, out), err)
 	}
 	if err != nil {

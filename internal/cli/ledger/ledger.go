@@ -53,9 +53,6 @@ type Place struct {
 // At returns the place for a path or an address.
 func (m Selection) At(path string, target checkpoint.Target) Place { return Place{path, target, m} }
 
-// OnServer reports whether the checkpoint is in PostgreSQL.
-func (at *Place) OnServer() bool { return checkpoint.IsAddress(at.Path) }
-
 // Ledger is a checkpoint as commands use it.
 type Ledger interface {
 	checkpoint.Store
@@ -79,7 +76,7 @@ type How struct {
 // Open opens the checkpoint.
 func (at *Place) Open(how How) (Ledger, error) {
 	moved := how.Moved || how.Accept != ""
-	if at.OnServer() {
+	if checkpoint.IsAddress(at.Path) {
 		o := at.by.ServerOptions()
 		o.Run, o.Terms = how.Run, how.Terms
 		o.ReadOnly, o.Accept, o.Moved, o.Require, o.Used = how.ReadOnly, how.Accept, moved, !how.Makes, how.Used
