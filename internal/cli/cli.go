@@ -136,11 +136,10 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 }
 
 func (p *program) app() *cli.App {
-	made := flags.Made{}
 	app := &cli.App{
 		Name: "leadferry", Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
-		Flags:                     made.Of("global"),
-		Commands:                  p.commands(made),
+		Flags:                     flags.Of("global"),
+		Commands:                  p.commands(),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // package exit decides instead
 		DisableSliceFlagSeparator: true,
@@ -152,9 +151,9 @@ func (p *program) app() *cli.App {
 }
 
 // commands returns the program's commands in the order of help, each with sets of the table of package flags.
-func (p *program) commands(made flags.Made) []*cli.Command {
+func (p *program) commands() []*cli.Command {
 	command := func(name, arguments string, do cli.ActionFunc, sets string) *cli.Command {
-		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: made.Of(sets)}
+		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: flags.Of(sets)}
 	}
 	above := func(name string, its ...*cli.Command) *cli.Command {
 		return &cli.Command{Name: name, Action: p.help, Subcommands: its}
@@ -176,7 +175,7 @@ func (p *program) commands(made flags.Made) []*cli.Command {
 			command("check", "", p.configCheck, "connection config-check")),
 		command("sandbox", "", p.sandbox, "sandbox"),
 		command("schema", "", p.schema, ""),
-		above("checkpoint", checkpointcmd.Commands(made, p.checkpointCommand)...),
+		above("checkpoint", checkpointcmd.Commands(p.checkpointCommand)...),
 		command("explain", "[NAME]", p.explain, ""),
 		command(connectionHelp, "", p.help, "connection"),
 		command("completion", strings.Join(shells, "|"), p.completion, ""),

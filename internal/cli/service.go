@@ -68,7 +68,7 @@ func (p *program) connectionFlags() []string {
 
 // typedFlags returns the flags of these sets that were typed with a value, as typed, except the given ones.
 func (p *program) typedFlags(sets string, but ...string) (words []string) {
-	for _, f := range (flags.Made{}).Of(sets) {
+	for _, f := range flags.Of(sets) {
 		name := f.Names()[0]
 		value, typed := p.line.Typed[name]
 		if typed && f.(cli.DocGenerationFlag).TakesValue() && !slices.Contains(but, name) {

@@ -38,10 +38,10 @@ type Command struct {
 }
 
 // Commands returns all commands, without their help pages. begin makes the Command for one.
-func Commands(made flags.Made, begin func(*cli.Context) *Command) []*cli.Command {
+func Commands(begin func(*cli.Context) *Command) []*cli.Command {
 	command := func(name, arguments string, do func(*Command) error, sets string) *cli.Command {
 		return &cli.Command{
-			Name: name, ArgsUsage: arguments, Flags: made.Of(sets + " connection"),
+			Name: name, ArgsUsage: arguments, Flags: flags.Of(sets + " connection"),
 			Action: func(c *cli.Context) error { return do(begin(c)) },
 		}
 	}

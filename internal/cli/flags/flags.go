@@ -57,20 +57,13 @@ var rows = sync.OnceValue(func() (all []*row) {
 	return all
 })
 
-// Made holds flags that were made: commands with the same flag share it.
-type Made map[*row]cli.Flag
-
-// Of returns the flags of these sets of the table; sets are separated by blanks.
-func (m Made) Of(sets string) (all []cli.Flag) {
+// Of makes the flags of these sets of the table; sets are separated by blanks.
+func Of(sets string) (all []cli.Flag) {
 	for set := range strings.FieldsSeq(sets) {
 		for _, r := range rows() {
-			if r.set != set {
-				continue
+			if r.set == set {
+				all = append(all, r.flag())
 			}
-			if m[r] == nil {
-				m[r] = r.flag()
-			}
-			all = append(all, m[r])
 		}
 	}
 	return all
