@@ -25,15 +25,11 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// pageOf returns the page of a command, with the sandbox's own texts filled in.
+// pageOf returns the page of a command.
 func pageOf(words string) (usage, description string) {
 	text, _ := pages.ReadFile("pages/" + words + ".txt")
 	usage, description, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\n")
-	if !strings.Contains(description, "$") { // saves time: every start reads the pages of all commands
-		return usage, description
-	}
-	return usage, strings.NewReplacer("$EMAIL", sandbox.Email, "$PASSWORD", sandbox.Password, "$FAULTS",
-		sandbox.FaultHelp, "$DIRECTORY", strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   ")).Replace(description)
+	return usage, description
 }
 
 const (
@@ -59,7 +55,10 @@ func screenOf(c *cli.Command, words []string, all bool) string {
 		usage = name + " COMMAND"
 	}
 	s.Line("USAGE:\n   %s\n", strings.TrimSpace(usage))
-	s.Text(c.Description)
+	s.Text(strings.NewReplacer( // in the page of the sandbox
+		"$EMAIL", sandbox.Email, "$PASSWORD", sandbox.Password, "$FAULTS", sandbox.FaultHelp,
+		"$DIRECTORY", strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "),
+	).Replace(c.Description))
 	if len(c.Subcommands) > 0 {
 		s.Heading("commands")
 	}
