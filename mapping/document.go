@@ -14,16 +14,16 @@ import (
 	"leadferry/internal/spelling"
 )
 
-const (
-	maxBytes = 1 << 20 // of a mapping file
-	maxDepth = 64      // of nested objects and lists
-)
+// MaxBytes is the most bytes of a mapping file.
+const MaxBytes = 1 << 20
+
+const maxDepth = 64 // of nested objects and lists
 
 // document reads data as one YAML document. It keeps nodes: decoded, 01234 would be a number. ok is false on errors.
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
-	if len(data) > maxBytes {
+	if len(data) > MaxBytes {
 		p.failIn(p.file, begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
 	}

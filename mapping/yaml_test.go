@@ -18,7 +18,7 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 		{"another encoding", "version: 1\n# J\xf6rg\n", "m:2:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"UTF-16", "\xff\xfev\x00", "m:1:1: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"a control character", "# ä\x00", "m:1:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
-		{"a long file", "version: 1\n#" + strings.Repeat(" ", maxBytes), "m:1:1: the mapping file is longer than 1 MiB"},
+		{"a long file", "version: 1\n#" + strings.Repeat(" ", MaxBytes), "m:1:1: the mapping file is longer than 1 MiB"},
 		{"deep lists", strings.Repeat("[", 20000), "m:1:65: the mapping file is not YAML: exceeded max depth of 64 while increasing flow level\nhint: look at this line and the one above: put texts with signs into quotes, a blank after each colon, and spaces, no tabs, before lines"},
 		{"deep lines", strings.Repeat("- ", 20000), "m:1:129: the mapping file is not YAML: exceeded max depth of 64 while increasing indent level\nhint: look at this line and the one above: put texts with signs into quotes, a blank after each colon, and spaces, no tabs, before lines"},
 	} {

@@ -243,8 +243,6 @@ func (in *Files) Identity(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-const maxMapping = 1 << 20 // bytes of a mapping file
-
 // ReadMapping reads a mapping file and the tables beside it, and returns the tables' paths even if there are mistakes.
 // Mistakes are mapping.Errors; the mapping then has what could be read.
 func ReadMapping(path string, o *importer.Options) (tables []string, err error) {
@@ -255,7 +253,7 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 	var data []byte
 	if err == nil {
 		defer f.Close()
-		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
+		data, err = io.ReadAll(io.LimitReader(f, mapping.MaxBytes+1))
 	}
 	if err != nil {
 		return nil, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err),
