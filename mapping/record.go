@@ -276,13 +276,11 @@ func (r *row) cellOf(c part) string { return r.cell(r.at[c.index]) }
 
 // cell returns the cell of a column, "" if the row lacks it or null lists it.
 func (r *row) cell(index int) string {
-	if index < 0 || len(r.null) > 0 && r.isNull(r.cells[index]) {
+	if index < 0 || len(r.null) > 0 && slices.Contains(r.null, strings.TrimSpace(r.cells[index])) {
 		return ""
 	}
 	return r.cells[index]
 }
-
-func (r *row) isNull(cell string) bool { return slices.Contains(r.null, strings.TrimSpace(cell)) }
 
 // AppendFingerprint appends a text that is equal for Records with the same data: all that is sent except volatile
 // fields. Content keys are sorted by name: another order in the mapping is no change, and another run is none.

@@ -112,7 +112,7 @@ func (t *Test) Compare(request []byte) (differences []string) {
 		case path == "" && !found && n.Kind == yaml.MappingNode: // {} is expected: the request has only surplus
 		case !found:
 			tell(path, "is missing: it should be %s", n.literal())
-		case !n.fits(got):
+		case n.Kind != got.Kind, n.Value != got.Value, !n.isPlain() && got.isPlain(): // a plain number may match a text
 			tell(path, "is %s, not %s", got.literal(), n.literal())
 		}
 	})
@@ -150,11 +150,6 @@ func (n node) literal() string {
 		return texts.Shortened(n.Value, maxShown)
 	}
 	return strconv.Quote(texts.Shortened(n.Value, maxShown))
-}
-
-// fits reports whether a value of the request is the expected one. A number without quotes may match a text, too.
-func (n node) fits(have node) bool {
-	return n.Kind == have.Kind && n.Value == have.Value && (n.isPlain() || !have.isPlain())
 }
 
 // maxShown is how many characters of a value an error or a difference shows.

@@ -73,7 +73,7 @@ func Propose(in Input) (Proposal, error) {
 	if _, err := mapping.Parse("proposal", text, nil); err != nil {
 		return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)
 	}
-	return Proposal{YAML: text, Notes: d.notes()}, nil
+	return Proposal{YAML: text, Notes: strings.Split(strings.TrimSpace(d.execute("notes")), "\n")}, nil
 }
 
 const unknown = "does not look like leads: no column is known by its name or its cells"
@@ -136,10 +136,6 @@ func (d *draft) yaml() string {
 	text := proseForm().ReplaceAllString(d.execute("mapping"), "$1# ")
 	text = strings.NewReplacer("\t\n", "\n", "\t", "  # ").Replace(text)
 	return strings.TrimRight(text, "\n") + "\n"
-}
-
-func (d *draft) notes() []string {
-	return strings.Split(strings.TrimSpace(d.execute("notes")), "\n")
 }
 
 func (d *draft) execute(name string) string {
