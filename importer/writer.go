@@ -122,7 +122,7 @@ func (w *writer) result(it *item) report.Result {
 	e := &it.entry
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
-		Outcome: it.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: OrganizationOf(e),
+		Outcome: it.outcome.String(), LeadID: e.LeadID, ExternalID: e.ConfirmedLink(), OrganizationID: OrganizationOf(e),
 		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(it.attempts), Error: WithRequestID(it.text, e),
 	}
 	res.Namespace, res.Key = rowkey.Split(it.knownKey())

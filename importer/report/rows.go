@@ -30,7 +30,7 @@ type Result struct {
 	Namespace      string `csv:"namespace"` // of the key, if the mapping has one
 	Outcome        string `csv:"outcome"`
 	LeadID         string `csv:"lead_id"`
-	ExternalID     string `csv:"external_id"` // that is linked; for a row in doubt or partial, the requested one
+	ExternalID     string `csv:"external_id"` // as confirmed; for a row in doubt or partial, the requested one
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`

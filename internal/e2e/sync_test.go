@@ -254,8 +254,11 @@ func runHistory(t *testing.T, random *rand.Rand) {
 	w.write("console.csv", "lead,external\n"+w.exported("")[0]["lead_id"]+",typed\n")
 	w.must(0, "sync -m typed.yaml console.csv --out none --checkpoint console.db --conflict file")
 	before := w.held()
-	w.must(1, "reconcile -m crm.yaml crm.csv --out none --reconciliation r.csv")
-	for _, line := range w.table(w.text("r.csv")) {
+	w.must(1, "reconcile -m crm.yaml crm.csv --out none --reconciliation r.csv --results results.csv")
+	for i, line := range w.table(w.text("r.csv")) {
+		if confirmed := w.table(w.text("results.csv"))[i]["external_id"]; confirmed != line["key"] {
+			t.Fatalf("the results name %q, which nobody has confirmed, as the ExternalID of %v", confirmed, line)
+		}
 		if moved := line["changed_by"] == "service"; moved != (line["external_id_service"] == "typed") || line["external_id"] != line["key"] || w.held() != before {
 			t.Fatalf("%v\n%s", line, w.held())
 		}
