@@ -212,6 +212,34 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// The laws of decide, for every combination of values.
+func TestDecideKeepsItsLawsForAllValues(t *testing.T) {
+	const values = 4 // "", A, B, C
+	for n := range values * values * values * values * values * values {
+		v := func(at int) string { return []string{"", "A", "B", "C"}[n>>(2*at)%values] }
+		f := field{file: v(0), confirmed: v(1), seen: v(2), kept: v(3), against: v(4), sought: v(5)}
+		said, agreed := f.file != "", f.file != "" && f.file == f.seen
+		comparable := f.confirmed != "" && f.seen != "" && f.seen != f.sought
+		for _, rule := range []mapping.Rule{mapping.RuleReport, mapping.RuleService, mapping.RuleFile} {
+			d := decide(f, rule)
+			for law, holds := range map[string]bool{
+				"a row that says what the service shows changes nothing": !agreed || d == decision{},
+				"the file changed what it said when the service's won":   agreed || f.kept == "" || d.byFile == (said && f.file != f.against),
+				"the service changed what won, or the file is stale":     agreed || f.kept == "" || d.byService == (!d.byFile || f.seen != f.kept),
+				"the file changed what was confirmed":                    agreed || f.kept != "" || !comparable || d.byFile == (said && f.file != f.confirmed),
+				"the service changed what was confirmed":                 agreed || f.kept != "" || !comparable || d.byService == (f.seen != f.confirmed),
+				"if nothing can be compared, the file decides":           agreed || f.kept != "" || comparable || d.byFile == said && !d.byService,
+				"only what others changed is asked about, or kept":       (d.choice == asks) == (d.byService && rule == mapping.RuleReport) && (d.choice == keeps) == (d.byService && rule == mapping.RuleService),
+				"what the service does not show is sent otherwise":       (d.choice == sends) == (said && !agreed && d.choice != asks && d.choice != keeps),
+			} {
+				if !holds {
+					t.Fatalf("%+v, by the rule %s, is %+v: it is not true that %s", f, rule, d, law)
+				}
+			}
+		}
+	}
+}
+
 // ForStatus prefers the mapping's rule for the status to --conflict.
 func TestRuleOfAStatusBeatsTheConflictFlag(t *testing.T) {
 	p := mapping.ConflictRules{All: mapping.RuleFile, Status: map[string]mapping.Rule{"closedWon": "service", "onHold": "report"}}
