@@ -183,6 +183,14 @@ func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 	}
 }
 
+// A content key that holds {@file} goes out only once, and so do the columns beside it.
+func TestColumnsThatAreNeverComparedAreWarnedOf(t *testing.T) {
+	m := parse(t, "version: 1\nlead:\n  content: {a: '{@file}', b: '{x}', c: {from: '{x}', apply: [trim]}, d: {join: ['{x}', '{@run}']}}\n")
+	if w := m.Warnings; len(w) != 1 || !strings.HasPrefix(w[0].Text, "lead.content.d goes out with a new lead only") || w[0].Column < 60 {
+		t.Errorf("%v", w)
+	}
+}
+
 func TestWarningsAreLimited(t *testing.T) {
 	m := parse(t, "version: 1\nlead:\n  content:\n"+numbered(200, "    aN_secret: x\n"))
 	if n := len(m.Warnings); n != maxErrors {

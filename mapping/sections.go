@@ -149,6 +149,12 @@ func (p *parser) content(n node) {
 				return
 			}
 			f.volatile = f.value.has(file, line, run)
+			if at := f.value.at; f.volatile && len(f.value.uses()) > 0 && len(p.m.Warnings) < maxErrors {
+				p.m.Warnings = append(p.m.Warnings, Error{
+					p.file, at.line, at.column, f.value.path + " goes out with a new lead only: a value that holds {@file}, " +
+						"{@line} or {@run} is never compared", "give its columns a key of their own, so that a sync sends them",
+				})
+			}
 		}
 		p.m.plan.content = append(p.m.plan.content, f)
 	})
