@@ -53,8 +53,9 @@ func (r *valueReader) checkFixed(n node) {
 	}
 }
 
-// readPull reads the words of pull. map must turn each word back into its status. An empty word leaves out the leads of
-// that status. A status without a word gets the first word that map turns into it.
+// readPull reads the words of pull. map and else must turn each word back into its status; what an expr does is not
+// known before a row comes. An empty word leaves out the leads of that status. A status without a word gets the first
+// word that map turns into it.
 func (r *valueReader) readPull() {
 	if r.role != statusRole || r.inside != nothing || r.pull.Node == nil && r.table == nil {
 		return
@@ -67,9 +68,12 @@ func (r *valueReader) readPull() {
 			if r.table != nil {
 				to, found = r.table.find(word)
 			}
-			if back, _ := StatusKey(to); word != "" && (!found || back != status) {
-				r.fail(n, "take one of the words that map turns into "+status,
-					"%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
+			if !found && r.elseText != nil {
+				to, found = r.elseText.fill(nil, word)
+			}
+			if back, _ := StatusKey(to); word != "" && r.expr == nil && (!found || back != status) {
+				r.fail(n, "take a word of the file that stands for "+status, "%s: the mapping does not turn %s into this status",
+					n.path, texts.Quote(n.Value))
 			}
 			r.m.pull[status] = word
 		})

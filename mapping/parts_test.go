@@ -133,6 +133,8 @@ func TestPullWordsAreTheWordsThatTheMapReads(t *testing.T) {
 		{strings.ReplaceAll(mapped, "In Progress: X, ", ""), "inProgress", "W", true},
 		{pulled, "closedWon", "Closed | Won", true},
 		{pulled, "open", "", false},
+		{"lead: {status: {from: '{s}', map: {W: inProgress}, else: '{}', pull: {closedWon: Closed | Won}}}", "closedWon", "Closed | Won", true},
+		{"lead: {status: {expr: 's + \"\"', pull: {closedWon: Gewonnen}}}", "closedWon", "Gewonnen", true},
 		{plain, "open", "open", true},
 		{plain, "archived", "archived", false},
 	} {
@@ -142,8 +144,8 @@ func TestPullWordsAreTheWordsThatTheMapReads(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"pull: {inProgress: Z}": `m:2:71: lead.status.pull.inProgress: "Z" is no word that map turns into this status` + "\nhint: take one of the words that map turns into inProgress",
-		"pull: {open: W}":       `m:2:65: lead.status.pull.open: "W" is no word that map turns into this status` + "\nhint: take one of the words that map turns into open",
+		"pull: {inProgress: Z}": `m:2:71: lead.status.pull.inProgress: the mapping does not turn "Z" into this status` + "\nhint: take a word of the file that stands for inProgress",
+		"pull: {open: W}":       `m:2:65: lead.status.pull.open: the mapping does not turn "W" into this status` + "\nhint: take a word of the file that stands for open",
 		"conflict: {won: file}": `m:2:63: lead.status.conflict.won: "won" is not a status of the service` + "\nhint: the statuses are open, contacted, inProgress, onHold, closedWon, closedNotInterested, closedBoughtUsed, closedBoughtOtherBrand",
 	} {
 		_, err := Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {W: inProgress}, "+file+"}}\n"), nil)
