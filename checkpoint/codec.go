@@ -13,7 +13,7 @@ import (
 
 // Format is the version of all that a Store keeps: of records and notes, of a file's buckets and a database's tables.
 // Each change of them needs a higher number. No other version is read.
-const Format = 21
+const Format = 22
 
 // EncodeKept returns a record as bytes, without its key.
 func EncodeKept(k *Kept) []byte {
@@ -112,6 +112,7 @@ func (c *coder) entry(e *Entry) {
 		c.status(&e.Seen.Status)
 		c.text(&e.Seen.Organization)
 		c.status(&e.Seen.Against)
+		e.Seen.Content = c.flag(e.Seen.Content)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestEncodingChangesOnlyWithTheFormatNumber(t *testing.T) {
 		Content: make([]checkpoint.ContentDigest, 2), Reason: "timeout", File: "leads.csv", Line: 7, Locator: "l-1",
 		WantLink: "crm-2", RequestID: "id-1", Run: "run", Updated: at, Seq: 9, Unsettled: "run-2", Sought: "open",
 		Refused: checkpoint.Digest{2}, Synced: true, Confirmed: at,
-		Seen: checkpoint.Sight{At: at, Status: "closedWon", Organization: "org", Against: "open"},
+		Seen: checkpoint.Sight{At: at, Status: "closedWon", Organization: "org", Against: "open", Content: true},
 	}
 	past := []checkpoint.Event{e.Event(checkpoint.Doubted).Past()}
 	k := &checkpoint.Kept{Entry: e, Act: checkpoint.Made, Past: past, Prior: &checkpoint.Kept{Entry: e}}
@@ -27,7 +27,7 @@ func TestEncodingChangesOnlyWithTheFormatNumber(t *testing.T) {
 	notes := checkpoint.Encode([]any{decision, checkpoint.RunInfo{ID: "run", Started: at}, checkpoint.Kind{Key: "{id}"}})
 	lineage := checkpoint.Lineage{Machine: "m", Ancestors: []checkpoint.Ancestor{{ID: "a"}}, Answered: []string{"b"}}
 	sum := sha256.Sum256(append(append(known, notes...), lineage.Note().Value...))
-	if got := fmt.Sprintf("%d %x", checkpoint.Format, sum[:8]); got != "21 dd83d249fcabb780" {
+	if got := fmt.Sprintf("%d %x", checkpoint.Format, sum[:8]); got != "22 c323fc3dd2cab66f" {
 		t.Errorf("the encoding is now %s: did you raise checkpoint.Format?", got)
 	}
 }

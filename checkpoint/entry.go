@@ -79,12 +79,14 @@ type Entry struct {
 	Seen      Sight     // what a later read showed, if it differs from the fields above
 }
 
-// Sight is what a read showed of a lead's status and organization. It is stored beside what was confirmed, because both
-// are needed to see what others changed. The zero Sight says that nothing differs.
+// Sight is what a read showed of a lead: its status, its organization, and whether others had changed content. It is
+// stored beside what was confirmed, because both are needed to see what others changed. The zero Sight says that
+// nothing differs.
 type Sight struct {
 	At           time.Time // UTC, to the millisecond
 	Status       string
 	Organization string
+	Content      bool // others had changed content; what it was is not kept
 
 	// the file's status that lost against the service's, until one of the two changes; "": none lost
 	Against string

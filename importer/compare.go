@@ -285,7 +285,9 @@ func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 	if e.Seen = was; a.Status == "" {
 		return
 	}
-	e.Seen = checkpoint.Sight{At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID}
+	e.Seen = checkpoint.Sight{
+		At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID, Content: was.Content,
+	}
 	if was.Status == a.Status {
 		e.Seen.Against = was.Against
 	} else if was.Against != "" && rec.Status != "" && rec.Status != was.Against {
@@ -299,6 +301,9 @@ func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	if see(e, before, rec, a); a.Status != "" && cs.of(atStatus).choice == keeps {
 		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // or what it won against before
+	}
+	if a.Content != nil {
+		e.Seen.Content = slices.ContainsFunc(cs, func(c change) bool { return c.at >= 0 && c.byService })
 	}
 	cs.takeExternal(e, rec, before, a)
 }
@@ -328,7 +333,7 @@ func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.AsksLink, e.Confirmed = "", "", false, a.at
 	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
-		e.Status, e.Seen = a.Status, checkpoint.Sight{}
+		e.Status, e.Seen = a.Status, checkpoint.Sight{Content: e.Seen.Content}
 	}
 	if e.Seen.Status != "" { // the confirmed status is older than this answer
 		e.Confirmed = before.ConfirmedAt()

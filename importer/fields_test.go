@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -49,6 +50,11 @@ func TestReconciliationSaysWhoChangedEachField(t *testing.T) {
 				}
 				if after := p.service.lead(a); fmt.Sprint(after) != fmt.Sprint(before) {
 					t.Errorf("the lead was %v, is %v", before, after)
+				}
+				for _, how := range []Reconciling{{Fresh: time.Hour}, {None: true}} { // what was seen is not forgotten
+					if again := p.run("reconcile", Options{Planning: Planning{Reconciling: how}}, test.row).lines[0].found.verdict; again != f.verdict && f.verdict != Same {
+						t.Errorf("%v, then with %+v %v", f.verdict, how, again)
+					}
 				}
 			})
 		})

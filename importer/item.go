@@ -107,11 +107,11 @@ func (j *job) sayOwner(lead *leadapi.Lead) {
 	}
 }
 
-func (r *result) say(text string) {
-	if r.text != "" && text != "" {
-		text = r.text + "; " + text
+func (e *ending) say(text string) {
+	if e.text != "" && text != "" {
+		text = e.text + "; " + text
 	}
-	r.text = cmp.Or(text, r.text)
+	e.text = cmp.Or(text, e.text)
 }
 
 // ForLocator is the prefix of a locator that takes the place of an organization.

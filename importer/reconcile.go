@@ -60,8 +60,9 @@ func (p *planner) forReconcile(it *item) Step {
 		return step.as(uncompared[step.outcome])
 	}
 	known, how := &it.entry, &p.o.Reconciling
-	// whether the service itself has shown what the lead holds, not only a list that was adopted
-	shown := known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
+	// whether the service itself has shown what the lead holds, not only an adopted list, and nothing that is not kept
+	shown := !known.Seen.Content &&
+		(known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0)
 	switch {
 	case how.Sample > 0 && !it.late: // drawn rows are late: their turn comes after all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
@@ -101,7 +102,8 @@ func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
 	}
-	service := slices.ContainsFunc(cs, func(c change) bool { return c.byService })
+	content := lead == nil && known.Seen.Content
+	service := content || slices.ContainsFunc(cs, func(c change) bool { return c.byService })
 	switch file := cs.byFile(); {
 	case file && service:
 		f.verdict = BothChanged
@@ -113,7 +115,10 @@ func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 		f.verdict, s.outcome = Same, Unchanged
 	}
 	if cs.of(atExternal).choice == sends {
-		s.text += "; its ExternalID is not the one that is linked"
+		s.say("its ExternalID is not the one that is linked")
+	}
+	if content {
+		s.say(byOthers + "content, as a read has shown")
 	}
 	return s
 }

@@ -35,8 +35,8 @@ func TestOpenRefuses(t *testing.T) {
 		"directory":          {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
 		"other database":     {prepare: database(nil), want: checkpoint.ErrDamaged, text: "not a checkpoint"},
 		"other target":       {prepare: created, target: other, want: checkpoint.ErrTarget, text: `trunk "trunk-1"`},
-		"older version":      {prepare: database(func(h *header) { h.Format = checkpoint.Format - 1 }), want: checkpoint.ErrVersion, text: "format version 20; this program reads version 21"},
-		"newer version":      {prepare: database(func(h *header) { h.Format = checkpoint.Format + 1 }), want: checkpoint.ErrVersion, text: "format version 22; this program reads version 21"},
+		"older version":      {prepare: database(func(h *header) { h.Format = checkpoint.Format - 1 }), want: checkpoint.ErrVersion, text: "format version 21; this program reads version 22"},
+		"newer version":      {prepare: database(func(h *header) { h.Format = checkpoint.Format + 1 }), want: checkpoint.ErrVersion, text: "format version 23; this program reads version 22"},
 		"no buckets":         {prepare: database(func(*header) {}), want: checkpoint.ErrDamaged, text: "missing"},
 	}
 	for name, test := range tests {

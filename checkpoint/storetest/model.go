@@ -130,7 +130,7 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 		c.Entry.Seen = rapid.SampledFrom([]checkpoint.Sight{
 			{},
 			{At: x.now, Status: "closedWon", Organization: "org-1"},
-			{At: x.now, Against: "open"},
+			{At: x.now, Against: "open", Content: true},
 		}).Draw(t, "seen")
 		if now := x.m.known.visible(key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
 			c.Entry.LeadID = now
