@@ -119,12 +119,7 @@ func (w *way) connect(ctx context.Context, c *conn) *dialError {
 	if err != nil {
 		return w.unconnected(err)
 	}
-	readNow, err := newReadNow(tcp)
-	if err != nil {
-		tcp.Close()
-		return w.unconnected(err)
-	}
-	c.socket = &socket{Conn: tcp, readNow: readNow}
+	c.socket = &socket{Conn: tcp, readNow: newReadNow(tcp)}
 	c.Conn = c.socket
 	return nil
 }

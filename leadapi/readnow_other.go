@@ -10,13 +10,13 @@ import (
 )
 
 // newReadNow returns a function that reads what comes to a connection within 1 ms. It sets the read deadline.
-func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
+func newReadNow(c net.Conn) func(b []byte) (int, error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
 			return 0, err
 		}
 		return c.Read(b)
-	}, nil
+	}
 }
 
 // isNothing reports whether that function's error says that nothing had come.
