@@ -176,11 +176,8 @@ func (s *Session) Together(f func() error) error {
 	return pgx.BeginFunc(context.Background(), s.Conn, func(pgx.Tx) error { return f() })
 }
 
-// Close ends a connection in order, and waits at most two seconds for the server. A nil Session has no connection.
+// Close ends a connection in order, and waits at most two seconds for the server.
 func (s *Session) Close() error {
-	if s == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return s.Conn.Close(ctx)
