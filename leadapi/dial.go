@@ -234,10 +234,8 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialErro
 	if p.User.Username() != "" {
 		auth = &proxy.Auth{User: p.User.Username(), Password: p.password()}
 	}
-	d, err := proxy.SOCKS5("tcp", p.Host, auth, nil)
-	if err == nil {
-		_, err = d.(connected).DialWithConn(ctx, c, "tcp", address)
-	}
+	d, _ := proxy.SOCKS5("tcp", p.Host, auth, nil) // never fails
+	_, err := d.(connected).DialWithConn(ctx, c, "tcp", address)
 	switch {
 	case err == nil:
 		return nil
