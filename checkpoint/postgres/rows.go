@@ -70,7 +70,12 @@ var columns = []column{
 	{"updated", "bigint", func(_ *row, shown *kept) any { return shown.Updated.UnixMilli() }},
 	{"line", "bigint", func(_ *row, shown *kept) any { return shown.Line }},
 	{"code", "integer", func(_ *row, shown *kept) any { return shown.Code }},
-	{"fold", "bytea", func(r *row, _ *kept) any { return foldOf(r.key) }},
+	{"fold", "bytea", func(r *row, _ *kept) any {
+		if fold := rowkey.Fold(r.key); fold != r.key {
+			return []byte(fold)
+		}
+		return []byte{} // the key is its own fold
+	}},
 	{"link", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[0]) }},
 	{"link2", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[1]) }},
 	{"link3", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[2]) }},
@@ -93,14 +98,6 @@ var columns = []column{
 
 func columnNames(table string) string {
 	return strings.Join(checkpoint.Map(columns, func(c column) string { return table + c.name }), ", ")
-}
-
-// foldOf returns the fold of a key, or nothing if the key is its own fold.
-func foldOf(key string) []byte {
-	if fold := rowkey.Fold(key); fold != key {
-		return []byte(fold)
-	}
-	return []byte{}
 }
 
 // stored is a row as look-ups read it.
