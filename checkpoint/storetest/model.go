@@ -85,8 +85,7 @@ func (x *machine) commit(t *rapid.T) {
 		other := c
 		ours, theirs = append(ours, &c), append(theirs, &other)
 	}
-	must.Do(t, errors.Join(x.m.Commit(context.Background(), ours),
-		x.d.Commit(context.Background(), theirs)))
+	must.Do(t, errors.Join(x.m.Commit(context.Background(), ours), x.d.Commit(context.Background(), theirs)))
 	for i, want := range ours {
 		if got := theirs[i]; !errors.Is(got.Err, want.Err) {
 			t.Fatalf("%d of %+v: refused as %v, want %v", got.Kind, got.Entry, got.Err, want.Err)

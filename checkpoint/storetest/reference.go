@@ -95,24 +95,22 @@ func (r *reference) Notes(_ context.Context, prefix string) ([]checkpoint.Note, 
 }
 
 func (r *reference) Find(_ context.Context, qs []checkpoint.Query) error {
-	return checkpoint.Find(finder{&r.known}, qs)
+	return checkpoint.Find(&r.known, qs)
 }
 
-type finder struct{ *knowledge }
-
-func (f finder) Show(key string, out *checkpoint.Entry) error {
-	*out = f.visible(key).Entry
+func (k *knowledge) Show(key string, out *checkpoint.Entry) error {
+	*out = k.visible(key).Entry
 	return nil
 }
 
-func (f finder) Alike(folded string) (keys []string, forgotten bool) {
-	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
+func (k *knowledge) Alike(folded string) (keys []string, forgotten bool) {
+	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
 		if key != folded && rowkey.Fold(key) == folded {
 			keys = append(keys, key)
 		}
 	}
-	fold := string(f.digests.Blocked(folded))
-	for hash, other := range f.blocked {
+	fold := string(k.digests.Blocked(folded))
+	for hash, other := range k.blocked {
 		forgotten = forgotten || other == fold || hash == fold
 	}
 	return keys, forgotten
