@@ -211,8 +211,6 @@ func (s *sample) take(f *source.File, most int) error {
 			return nil
 		case structure:
 			return fmt.Errorf("%w\nhint: %s", lost, cmp.Or(lost.Hint, "correct the file, or fetch it again"))
-		case err != nil:
-			return err
 		case row.Problem != nil && slices.Contains([]string{"encoding", "nul", "quote"}, row.Problem.Code):
 			return refused(f.Info().Path, row.Line, row.Problem.Text+noMapping, cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
