@@ -124,7 +124,7 @@ func (r *Reader) fits() bool {
 // knows which cell belongs to which column.
 func (r *Reader) misfit() *rows.Problem {
 	c := &r.columns
-	if r.fits() && len(r.fields) <= c.Width+c.Nameless {
+	if n := len(r.fields); n >= c.Width && n <= c.Width+c.Nameless {
 		return nil
 	}
 	hint := "put quotes around a cell with the delimiter or a line break in it, and name every column in the header"

@@ -191,10 +191,9 @@ func (r *Reader) Next(row *rows.Row) error {
 	}
 	row.Line, row.Cells = r.sheet.number, rows.Cleared(row.Cells, len(r.columns.Keep))
 	row.Size = len(r.sheet.text) + bytesPerCell*len(row.Cells)
-	if row.Problem = rows.TooLong(r.sheet.max); !r.sheet.long {
-		row.Problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
-	}
-	if row.Problem == nil {
+	if r.sheet.long {
+		row.Problem = rows.TooLong(r.sheet.max)
+	} else if row.Problem = r.columns.Judge(r.fields, r.misfit(), row, r.found); row.Problem == nil {
 		r.setCells(row)
 	}
 	if (row.Problem != nil || len(row.Faults) > 0) && row.Text == "" {
