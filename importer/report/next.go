@@ -157,7 +157,7 @@ func (s *Summary) send(todo *steps) {
 	todo.add(s.Command != "validate", "Run the same command without --dry-run to send the rows.")
 	todo.add(s.Command == "validate", english.Plural(n.Pending, "row", "")+" would be sent. Import with the same "+
 		"flags as in this check (--sandbox --limit 10 tries it without an account):",
-		s.command("import", convert(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
+		s.command("import", checkpoint.Map(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
 }
 
 // Unkept is a lead whose ID the checkpoint could not keep, in the form for `leadferry checkpoint resolve`.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gocarina/gocsv"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/spelling"
 )
 
@@ -106,7 +107,7 @@ func beginLines[T any](r *Run, to *output, own ...string) {
 	}
 	header, err := gocsv.MarshalString([]T{}) // the column names come from the tags of T
 	names := strings.Split(strings.TrimSpace(header), ",")
-	to.lines = &lines{Writer: csv.NewWriter(to), shown: convert(names, shownAs), ownFirst: to.kind == "rejects"}
+	to.lines = &lines{Writer: csv.NewWriter(to), shown: checkpoint.Map(names, shownAs), ownFirst: to.kind == "rejects"}
 	to.lines.Comma, to.lines.without = cmp.Or(to.delimiter, ','), slices.IndexFunc(names, r.files.omits)
 	if at := to.lines.without; at >= 0 {
 		names = slices.Delete(names, at, at+1)

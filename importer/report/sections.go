@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/spelling"
 )
 
@@ -34,14 +35,14 @@ func (s *Summary) Sections() []Section {
 	all := append(s.Reconciliation.sections(),
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
-		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: convert(s.Transitions,
+		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: checkpoint.Map(s.Transitions,
 			func(t Transition) Line {
 				return Line{Count: t.Leads, Name: cmp.Or(t.From, "not known"), Text: "to " + t.To}
 			})},
-		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: convert(s.reasonsToShow(), Reason.line)})
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: checkpoint.Map(s.reasonsToShow(), Reason.line)})
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
-		Section{ID: "notes", Title: "Notes", Lines: convert(s.Notes, func(t string) Line { return Line{Text: t} })},
+		Section{ID: "notes", Title: "Notes", Lines: checkpoint.Map(s.Notes, func(t string) Line { return Line{Text: t} })},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
@@ -55,7 +56,7 @@ func assigned(organizations []Organization) []Line {
 	for _, o := range organizations {
 		leads[Organization{ID: o.ID, Location: location[o.ID]}] += o.Leads
 	}
-	return convert(Organizations(leads), func(o Organization) Line {
+	return checkpoint.Map(Organizations(leads), func(o Organization) Line {
 		if o.Location == "" {
 			return Line{Count: o.Leads, Name: o.ID}
 		}
@@ -63,18 +64,11 @@ func assigned(organizations []Organization) []Line {
 	})
 }
 
-func convert[T, L any](items []T, line func(T) L) (list []L) {
-	for _, item := range items {
-		list = append(list, line(item))
-	}
-	return list
-}
-
 func (r *Reconciliation) sections() []Section {
 	if r == nil {
 		return nil
 	}
-	verdicts := convert(r.Verdicts, func(v VerdictCount) Line {
+	verdicts := checkpoint.Map(r.Verdicts, func(v VerdictCount) Line {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
 	verdicts = slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })
@@ -102,11 +96,11 @@ func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
-	failed := convert(c.Rules, Reason.line)
+	failed := checkpoint.Map(c.Rules, Reason.line)
 	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Lines: failed, Top: topChecks})
 	for _, k := range problemKinds {
 		if k.title != "" {
-			list := convert(c.of(k.rule), Problem.line)
+			list := checkpoint.Map(c.of(k.rule), Problem.line)
 			all = append(all, Section{ID: k.rule, Title: k.title, Lines: list, Top: k.top, Private: k.quotes})
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/spelling"
 )
 
@@ -244,7 +245,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
 	c.StopReason = spelling.Escape(s.StopReason)
-	c.Notes, c.Next = convert(s.Notes, spelling.Escape), s.Steps()
+	c.Notes, c.Next = checkpoint.Map(s.Notes, spelling.Escape), s.Steps()
 	// A file's name may be broken UTF-8, but the summary must be valid.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/spelling"
 )
 
@@ -162,7 +163,7 @@ func (s *Summary) filesLeft(p *printer) {
 		return
 	}
 	p.heading("Files")
-	width := slices.Max(convert(s.Files, func(f NamedFile) int { return len(f.Name) }))
+	width := slices.Max(checkpoint.Map(s.Files, func(f NamedFile) int { return len(f.Name) }))
 	for _, f := range s.Files {
 		p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path))
 	}
