@@ -74,9 +74,8 @@ func OpenRun(f Files) (*Run, error) {
 	f.Results, f.Summary = f.path(f.Results, resultsFile), f.path(f.Summary, summaryFile)
 	r := &Run{files: f}
 	if f.Dir != "" {
-		var err error
-		if r.folder, r.earlier, err = makeFolder(f.Dir); err != nil {
-			return nil, fmt.Errorf("make the run's folder: %w", err)
+		if r.folder, r.earlier, r.err = makeFolder(f.Dir); r.err != nil {
+			return nil, fmt.Errorf("make the run's folder: %w", r.err)
 		}
 	}
 	if r.open(); r.err != nil {

@@ -32,9 +32,7 @@ const (
 // another encoding, or holds no rows that can be read.
 func Open(name string, o Options) (*File, error) {
 	f := &File{info: Info{Path: name}}
-	if o.MaxRecord <= 0 {
-		o.MaxRecord = defaultRecord
-	}
+	o.MaxRecord = cmp.Or(o.MaxRecord, defaultRecord)
 	err := f.find(o)
 	if err == nil {
 		err = f.open(o)

@@ -17,7 +17,6 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,7 +64,7 @@ func view(s *report.Summary) (page.View, error) {
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
 
-var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
+var code = spelling.Form("`([^`]+)`")
 
 // prose returns a text for people as HTML. Text in backquotes becomes code.
 func prose(text string) template.HTML {
