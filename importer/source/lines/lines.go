@@ -155,11 +155,8 @@ func Body(line []byte) []byte { return bytes.TrimRight(bytes.TrimSuffix(line, []
 // SkipTo passes the lines before line number, however long they are. Reading the next record reports an error.
 func (w *Window) SkipTo(number int) {
 	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) {
-		n := bytes.IndexByte(w.Text(), '\n') + 1
-		if n == 0 {
-			n = len(w.Text())
-		}
-		w.Pass(n)
+		line := bytes.IndexByte(w.Text(), '\n') + 1 // 0: the end of the line is not read yet
+		w.Pass(cmp.Or(line, len(w.Text())))
 	}
 }
 
