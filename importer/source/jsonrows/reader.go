@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -78,11 +79,12 @@ func (r *Reader) Next(row *rows.Row) error {
 	if r.document != nil {
 		read = r.element
 	}
+	holdsData := func(cell string) bool { return !rows.IsBlank(cell, r.null) }
 	for open := row.Header; ; row.Clear(open) {
 		if err := read(row); err != nil {
 			return err
 		}
-		if row.Problem != nil || !r.blank(row) {
+		if row.Problem != nil || slices.ContainsFunc(row.Cells[:row.Header.Own], holdsData) {
 			return nil
 		}
 		r.found.Blank++
@@ -136,16 +138,6 @@ func (r *Reader) problemSize(line []byte) int {
 	end := int(d.InputOffset())
 	rest, _ := r.in.Line(end) // empty if the file ends with the object
 	return end + len(rest)
-}
-
-// blank reports whether a row holds no data.
-func (r *Reader) blank(row *rows.Row) bool {
-	for _, cell := range row.Cells[:row.Header.Own] {
-		if !rows.IsBlank(cell, r.null) {
-			return false
-		}
-	}
-	return true
 }
 
 // judge makes the row's cells from the members of an object, or returns why it is not a row. row.Raw is the same text
