@@ -98,8 +98,10 @@ func (w *writer) write(batch []*item) error {
 	for i, it := range batch {
 		failpoint.At("after results line")
 		if it.outcome.Attention() {
-			rej, h := rejectOf(it), it.row.Header
-			rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:h.Own]
+			rej := rejectOf(it)
+			if h := it.row.Header; h != nil {
+				rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
+			}
 			w.files.Reject(w.inputs[it.input], rej)
 		}
 		if w.r.drift != nil && it.outcome != Pending {
@@ -221,7 +223,7 @@ func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
 	at = map[string]int{}
 	for _, f := range inputs {
 		own := []string{objectColumn}
-		if h := f.Header(); !h.Open {
+		if h := f.Header(); h != nil && !h.Open {
 			own = h.Names[:h.Own]
 		}
 		for _, name := range own {
@@ -236,14 +238,15 @@ func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
 // ownCells returns a row's own cells, as they were read, in these columns. Under one name, the first text counts.
 func (w *writer) ownCells(it *item) []string {
 	cells := make([]string, len(w.own))
-	h := it.row.Header
-	if h.Open {
+	switch h := it.row.Header; {
+	case h == nil:
+	case h.Open:
 		cells[w.own[objectColumn]] = it.row.Raw
-		return cells
-	}
-	for i, cell := range it.row.Cells[:h.Own] {
-		at := &cells[w.own[h.Names[i]]]
-		*at = cmp.Or(*at, cell)
+	default:
+		for i, cell := range it.row.Cells[:min(len(it.row.Cells), h.Own)] {
+			at := &cells[w.own[h.Names[i]]]
+			*at = cmp.Or(*at, cell)
+		}
 	}
 	return cells
 }

@@ -76,6 +76,10 @@ func listen(t testing.TB, serve func(p *peer, c net.Conn)) *peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)
+	return play(t, l, serve)
+}
+
+func play(t testing.TB, l net.Listener, serve func(p *peer, c net.Conn)) *peer {
 	p := &peer{Listener: l, conns: map[net.Conn]bool{}}
 	p.wait.Go(func() {
 		for {

@@ -48,12 +48,20 @@ func target() checkpoint.Target {
 var (
 	intentOf, createdEntry    = storetest.IntentOf, storetest.CreatedEntry
 	together, resolve, lookup = storetest.Together, storetest.Resolve, storetest.Lookup
-	claim, settle             = storetest.Claim, storetest.Settle
 )
+
+func claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := storetest.Change(d, checkpoint.Claim, in)
+	return err
+}
 
 func withdraw(d checkpoint.Store, key string) error {
 	_, err := storetest.Change(d, checkpoint.Withdraw, intentOf(key, 0))
 	return err
+}
+
+func settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return storetest.Change(d, checkpoint.Settle, e)
 }
 
 func sumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {

@@ -800,6 +800,17 @@ func withdrawn(t TB, d checkpoint.Store, key string) {
 	Together(t, d, checkpoint.Withdraw, IntentOf(key, 0))
 }
 
+// Claim commits a claim.
+func Claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := Change(d, checkpoint.Claim, in)
+	return err
+}
+
+// Settle commits an outcome and returns the stored entry.
+func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return Change(d, checkpoint.Settle, e)
+}
+
 // acts returns a key's history as texts, without times and runs.
 func acts(t TB, d checkpoint.Store, key string) (all []string) {
 	t.Helper()

@@ -99,17 +99,6 @@ func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) 
 	return c.Entry, c.Err
 }
 
-// Claim commits a claim.
-func Claim(d checkpoint.Store, in checkpoint.Entry) error {
-	_, err := Change(d, checkpoint.Claim, in)
-	return err
-}
-
-// Settle commits an outcome and returns the stored entry.
-func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return Change(d, checkpoint.Settle, e)
-}
-
 // Together makes changes of one kind in one commit and returns what is stored then. No change may be refused.
 func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	entries ...checkpoint.Entry,

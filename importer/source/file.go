@@ -131,7 +131,7 @@ func (f *File) IsRejects() bool {
 			h = ahead[0].Header
 		}
 	}
-	return h.Rejects
+	return h != nil && h.Rejects
 }
 
 // Limits of the JSON that Columns reads ahead: how many objects, and how many bytes in memory.
@@ -152,7 +152,7 @@ func (f *File) Columns() []string {
 		row := &ahead[n]
 		size += len(row.Raw)
 		switch h := row.Header; {
-		case h.Own == 0: // the row has a problem
+		case row.Problem != nil || h == nil || h.Own == 0:
 		case names == nil:
 			names = slices.Clone(h.Names[:h.Own])
 		default:
@@ -169,8 +169,9 @@ func (f *File) Lacks(names []string) []string {
 	}
 	names = slices.Clone(names)
 	for i := range f.ahead[:f.ready] {
-		has := f.ahead[i].Header.Names
-		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(has, name) })
+		if h := f.ahead[i].Header; h != nil {
+			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(h.Names, name) })
+		}
 	}
 	return names
 }
