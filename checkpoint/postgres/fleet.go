@@ -36,10 +36,8 @@ func (s *Store) enlist() error {
 		switch {
 		case err != nil || s.o.Run == "":
 			return err
-		case terms.Fleet != "": // fence the earlier workers of this shard, after a commit that one of them has begun
-			_, err = s.conn.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+fenceSQL+
-				` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, terms.Fleet, terms.Shard)
-			return err
+		case terms.Fleet != "":
+			return s.replace()
 		}
 		if err = s.noOtherRun(); err == nil {
 			_, err = s.conn.Do(fenceSQL+` AND run <> ''`, s.ledger, s.worker)
@@ -118,6 +116,13 @@ func (s *Store) agree() error {
 		return err
 	}
 	return terms.Fit(&first)
+}
+
+// replace fences the earlier workers of this worker's shard. It waits for a commit that one of them has begun.
+func (s *Store) replace() error {
+	_, err := s.conn.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
+		fenceSQL+` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
+	return err
 }
 
 // noOtherRun returns an error while another run shows life.
