@@ -116,7 +116,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 		}
 		keys[row.Key] = true
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
-		if !isRun(d.Run) { // a spreadsheet program changed it to a number
+		if len(d.Run) != 8 || strings.Trim(d.Run, "0123456789abcdef") != "" { // a spreadsheet changed it to a number
 			d.Run = ""
 		}
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
@@ -144,8 +144,6 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 	}
 	return decisions, spots, len(keys), nil
 }
-
-func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
 // settle carries out decisions and prints how many there were of each kind.
 func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) error {
