@@ -44,7 +44,7 @@ func (t tree) judge(ctx context.Context, some []bug, out io.Writer) (err error) 
 // try makes the mistake, runs the tests that the table names, and returns the one that noticed it; "": none.
 func (t tree) try(ctx context.Context, b *bug, dir string) (test string, err error) {
 	defer must.Catch(&err)
-	overlay := must.Get(t.overlay(must.Get(t.changed(nil, b)), dir))
+	overlay := t.overlay(must.Get(t.changed(nil, b)), dir)
 	if text, err := t.goCommand(ctx, overlay, "build", "./..."); err != nil {
 		return "", fmt.Errorf("the program cannot be built: %w\n%s", err, text)
 	}

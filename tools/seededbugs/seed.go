@@ -130,8 +130,7 @@ func replaced(text string, e edit) string {
 }
 
 // overlay writes files into a folder, and the file for go's -overlay that puts them in place of those of the tree.
-func (t tree) overlay(files map[string]string, dir string) (path string, err error) {
-	defer must.Catch(&err)
+func (t tree) overlay(files map[string]string, dir string) (path string) {
 	dir = must.Get(os.MkdirTemp(dir, ""))
 	to := map[string]string{}
 	for file, text := range files {
@@ -141,5 +140,5 @@ func (t tree) overlay(files map[string]string, dir string) (path string, err err
 	}
 	path = filepath.Join(dir, "overlay.json")
 	must.Do(os.WriteFile(path, must.Get(json.Marshal(map[string]any{"Replace": to})), 0o600))
-	return path, nil
+	return path
 }
