@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,7 +35,7 @@ func runBare(ctx context.Context, args []string, s streams) (err error) {
 	set := flags("bare", s)
 	url := set.String("url", "", "the service")
 	workers := set.Int("c", 64, "requests in flight")
-	f := must.Get(os.Open(must.Get(oneFile(set, args))))
+	f := openFile(set, args)
 	defer f.Close()
 	transport := &http.Transport{MaxIdleConnsPerHost: *workers, MaxConnsPerHost: *workers, DisableCompression: true}
 	defer transport.CloseIdleConnections()

@@ -51,13 +51,11 @@ func run(ctx context.Context, args []string, s streams) error {
 	return runTable(ctx, args, s)
 }
 
-// oneFile parses flags followed by the name of one file.
-func oneFile(set *flag.FlagSet, args []string) (string, error) {
-	if err := set.Parse(args); err != nil {
-		return "", err
-	}
+// openFile parses flags followed by the name of one file, and opens it.
+func openFile(set *flag.FlagSet, args []string) *os.File {
+	must.Do(set.Parse(args))
 	if set.NArg() != 1 {
-		return "", fmt.Errorf("%s wants one file name", set.Name())
+		must.Do(fmt.Errorf("%s wants one file name", set.Name()))
 	}
-	return set.Arg(0), nil
+	return must.Get(os.Open(set.Arg(0)))
 }

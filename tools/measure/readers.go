@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/xuri/excelize/v2"
@@ -21,7 +20,7 @@ var readers = map[string]func(io.Reader) (int, error){
 
 func runReader(name string, args []string, s streams) (err error) {
 	defer must.Catch(&err)
-	f := must.Get(os.Open(must.Get(oneFile(flags(name, s), args))))
+	f := openFile(flags(name, s), args)
 	defer f.Close()
 	rows, err := readers[name](f)
 	if errors.Is(err, io.EOF) {

@@ -39,10 +39,6 @@ type sink struct {
 // stats is what /stats shows. Most is the highest number of connections at once.
 type stats struct{ Creates, Updates, Tokens, Most int64 }
 
-func (s *sink) stats() stats {
-	return stats{s.creates.Load(), s.updates.Load(), s.tokens.Load(), s.most.Load()}
-}
-
 func runSink(ctx context.Context, args []string, s streams) error {
 	set := flags("sink", s)
 	latency := set.Duration("latency", 0, "time added to every answer")
@@ -56,13 +52,8 @@ func runSink(ctx context.Context, args []string, s streams) error {
 	}
 	runtime.GOMAXPROCS(1)
 	fmt.Fprintf(s.out, "http://%s\n", l.Addr())
-	service := newSink(*latency)
-	service.keep = *keep
+	service := &sink{latency: *latency, begun: uint64(time.Now().UnixNano()), keep: *keep}
 	return service.serve(ctx, l)
-}
-
-func newSink(latency time.Duration) *sink {
-	return &sink{latency: latency, begun: uint64(time.Now().UnixNano())}
 }
 
 // serve answers until ctx ends.
@@ -94,7 +85,8 @@ func (s *sink) answer(c *fasthttp.RequestCtx) {
 	c.SetContentType("application/json")
 	switch {
 	case c.IsGet() && path == "/stats":
-		_ = json.NewEncoder(c).Encode(s.stats())
+		now := stats{s.creates.Load(), s.updates.Load(), s.tokens.Load(), s.most.Load()}
+		_ = json.NewEncoder(c).Encode(now)
 		return
 	case c.IsPost() && path == "/v3/oauth2/token":
 		s.tokens.Add(1)
