@@ -293,7 +293,7 @@ func (e *engine) withdraw(j *job, outcome Outcome) {
 // linkLater links a lead of an earlier run. Unless the file's ExternalID always wins, it reads the lead first. If the
 // lead has a third ExternalID, neither the row's nor the one wanted before, the row is a conflict.
 func (e *engine) linkLater(j *job) {
-	if e.readable(&j.entry) && e.rules.ForExternalID() != mapping.RuleFile {
+	if e.readable(&j.entry) && e.rules.Or(e.rules.ExternalID) != mapping.RuleFile {
 		lead, err := e.read(j)
 		switch {
 		case errors.Is(err, delivery.ErrStopping):

@@ -96,7 +96,7 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
 		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
-	own := p.rules.ForExternalID()
+	own := p.rules.Or(p.rules.ExternalID)
 	d := decide(externalOf(before, it.rec.ExternalID, shown), own)
 	if it.rec.ExternalID != "" && d.changed() {
 		cs = append(cs, change{at: atExternal, name: "ExternalID", own: own, decision: d})

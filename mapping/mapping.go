@@ -128,9 +128,6 @@ func (c *ConflictRules) ForStatus(service string) Rule {
 	return c.Or(c.Status[service])
 }
 
-// ForExternalID returns the rule of the ExternalID.
-func (c *ConflictRules) ForExternalID() Rule { return c.Or(c.ExternalID) }
-
 // HasLeadID reports whether the mapping reads the service's own lead IDs from the file: sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
 
