@@ -24,7 +24,6 @@ import (
 type Kind struct {
 	Name    string `yaml:"kind"` // what one is called: outcome, exit code
 	Title   string
-	About   string // where people meet them
 	Entries []Entry
 }
 
