@@ -217,13 +217,8 @@ func bodyRows() []outcomeRow {
 }
 
 func chunked(body string) string {
-	return "HTTP/1.1 201 Said\r\nTransfer-Encoding: chunked\r\n\r\n" + "1\r\n" + body[:1] + "\r\n" +
-		strings.ToUpper(hex(len(body)-1)) + ";x=y\r\n" + body[1:] + "\r\n0\r\n\r\n"
-}
-
-func hex(n int) string {
-	const digits = "0123456789abcdef"
-	return string([]byte{digits[n>>4&15], digits[n&15]})
+	return fmt.Sprintf("HTTP/1.1 201 Said\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n%s\r\n%02X;x=y\r\n%s\r\n0\r\n\r\n",
+		body[:1], len(body)-1, body[1:])
 }
 
 func zipped(b []byte) string {
