@@ -383,9 +383,6 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return exit.Usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
 	}
-	if input != "-" {
-		input = shell.Path(input)
-	}
 	if p.quiet {
 		return nil
 	}
@@ -393,7 +390,7 @@ func (p *program) runInit(c *cli.Context) error {
 	for _, note := range proposal.Notes {
 		text += "- " + spelling.Escape(note) + "\n"
 	}
-	return p.print(text + "Next: leadferry validate -m " + shell.Path(target) + " " + input + "\n")
+	return p.print(text + "Next: leadferry validate -m " + shell.Path(target) + " " + shell.Path(input) + "\n")
 }
 
 func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }
