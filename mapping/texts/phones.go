@@ -95,9 +95,6 @@ func (b phoneBook) international(s, country string) (number, region string) {
 		len(short) > p.lengths[len(p.lengths)-1] {
 		national = short
 	}
-	if len(national) < 2 || len(national) > 17 {
-		return "", ""
-	}
 	for _, p := range b.codes[code] {
 		isValid := p.general().MatchString(national) && p.valid().MatchString(national)
 		leads := p.leading().MatchString(national)
