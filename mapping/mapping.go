@@ -147,23 +147,17 @@ func (m *Mapping) ForCreate() error {
 	return errs.orNil(m.name)
 }
 
-var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
-	"no lead\nhint: name the column that makes a row the same row on the next run: key: \"{column}\"")
-
 // ForSync returns an error if no value of the mapping can find the lead of a changed row.
 func (m *Mapping) ForSync() error {
 	if m.KeyForm() == "" && !m.HasLeadID() {
-		return errNoIdentity
+		return errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds no lead\n" +
+			"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 	}
 	return nil
 }
 
 // Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
 type Shard struct{ Index, Of int }
-
-var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
-	"of a fleet could meet at one lead\n" +
-	"hint: use lead_id alone, or use key and leave external_id out or give it the same text")
 
 // ForShards returns an error if two workers could get rows of one lead. Each row must find its lead by one value: by
 // lead_id alone, or by its key, where key and external_id have the same text if both are given.
@@ -172,7 +166,9 @@ func (m *Mapping) ForShards() error {
 	byID := m.plan.leadID != nil && key == nil && external == nil
 	byKey := m.plan.leadID == nil && (key == nil || external == nil || key.form() == external.form())
 	if !byID && !byKey {
-		return errManyIdentities
+		return errors.New("the rows of this mapping may find their lead by several values, so that workers of a fleet " +
+			"could meet at one lead\n" +
+			"hint: use lead_id alone, or use key and leave external_id out or give it the same text")
 	}
 	return nil
 }
