@@ -169,18 +169,14 @@ func everyEntry() string {
 func entryPage(e explain.Entry) string {
 	var s terminal.Screen
 	s.Line("%s", terminal.Wrap(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, terminal.Columns))
-	about := []string{e.Means, e.Why, "What to do: " + e.Do}
-	if len(e.Next) > 0 {
-		about = append(about, "   "+strings.Join(e.Next, "\n   "))
-	}
-	if e.See != "" {
-		about = append(about, "More: "+e.See)
-	}
+	about := spelling.Texts{e.Means}
+	about.Add(e.Why != "", "%s", e.Why)
+	about.Add(true, "What to do: %s", e.Do)
+	about.Add(len(e.Next) > 0, "   %s", strings.Join(e.Next, "\n   "))
+	about.Add(e.See != "", "More: %s", e.See)
 	for _, text := range about {
-		if text != "" {
-			s.Line("")
-			s.Text(text)
-		}
+		s.Line("")
+		s.Text(text)
 	}
 	return s.String()
 }
