@@ -214,7 +214,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 }
 
 // exposed returns warnings about folders in which another user could replace an output.
-func exposed(outputs []place) (warnings []string) {
+func exposed(outputs []place) (warnings spelling.Texts) {
 	for _, o := range outputs {
 		path := filepath.Dir(o.real)
 		if o.what == "--out" {
@@ -224,10 +224,9 @@ func exposed(outputs []place) (warnings []string) {
 		if err != nil || !folder.IsDir() {
 			continue
 		}
-		if why := disk.Exposed(folder); why != "" {
-			const risk = "anyone who can write there can put other files in the place of this run's"
-			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: %s", path, o.what, why, risk))
-		}
+		why := disk.Exposed(folder)
+		warnings.Add(why != "", "the folder %s of %s %s: "+
+			"anyone who can write there can put other files in the place of this run's", path, o.what, why)
 	}
 	return warnings
 }

@@ -22,6 +22,7 @@ import (
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/garbage"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -252,11 +253,9 @@ var schedulers = [...][2]string{
 func parseShard(text string, env func(string) string) (mapping.Shard, error) {
 	least, step := 0, 1
 	if text == "auto" {
-		var set []string
+		var set spelling.Texts
 		for _, s := range schedulers {
-			if env(s[0]) != "" {
-				set = append(set, env(s[0])+"/"+env(s[1]))
-			}
+			set.Add(env(s[0]) != "", "%s/%s", env(s[0]), env(s[1]))
 		}
 		if len(set) != 1 {
 			return mapping.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX,"+

@@ -99,11 +99,10 @@ func (d *Command) followUp(s *checkpoint.Status) {
 }
 
 func countsText(counts map[string]int) string {
-	var parts []string
+	var parts spelling.Texts
 	for _, o := range (&report.Summary{}).Outcomes() {
-		if n := counts[o.Name]; n > 0 {
-			parts = append(parts, humanize.Comma(int64(n))+" "+o.Name)
-		}
+		n := counts[o.Name]
+		parts.Add(n > 0, "%s %s", humanize.Comma(int64(n)), o.Name)
 	}
 	if len(parts) == 0 {
 		return ""
