@@ -34,7 +34,7 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"import f.csv -- help", "import -- f.csv help"},
 		{"checkpoint forget help —key –", "checkpoint forget -- help —key –"},
 		{"import f.csv --version", "import --version=true -- f.csv"},
-		{"checkpoint status -v", "checkpoint status --version=true"},
+		{"checkpoint status -v", "checkpoint status --version=true --"},
 	}
 	for _, test := range tests {
 		line, err := flags.Order(app, strings.Fields(test.args))

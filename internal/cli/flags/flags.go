@@ -209,10 +209,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		}
 		args, mistake = args[used:], cmp.Or(mistake, err)
 	}
-	l.Args = slices.Concat(l.Path, l.Args)
-	if len(l.Files) > 0 {
-		l.Args = append(append(l.Args, "--"), l.Files...)
-	}
+	l.Args = slices.Concat(l.Path, l.Args, []string{"--"}, l.Files)
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // do not show it: it may be a password in the wrong place
 		hint := l.help()
 		if Named("checkpoint", l.Command.Flags) != nil {
