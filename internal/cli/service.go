@@ -54,7 +54,11 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 			o.Flags = append(o.Flags, "--"+name+"="+value)
 		}
 	}
-	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
+	at := m.At(o.Checkpoint, o.Target)
+	o.Open = func(require, readOnly bool) (checkpoint.Store, error) {
+		return at.Open(ledger.How{ReadOnly: readOnly, Makes: !require, Used: require, Run: o.RunID, Terms: o.Terms})
+	}
+	o.Witnesses, o.Machine = m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
 	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, flags.Time(c, "timeout")

@@ -22,7 +22,6 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
-	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/connection"
@@ -200,14 +199,6 @@ func (m Selection) ServerOptions() postgres.Options {
 		Wait: flags.Time(m.C, "wait"), Patience: flags.Time(m.C, "max-wait"), Timeout: flags.Time(m.C, "timeout"),
 		NeverPromoted: m.C.String("ledger-standby") == "never-promoted", Command: m.C.Command.Name,
 		Interrupt: m.Interrupt,
-	}
-}
-
-// Opener returns the function that opens the checkpoint of a run.
-func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
-	at := m.At(o.Checkpoint, o.Target)
-	return func(require, readOnly bool) (checkpoint.Store, error) {
-		return at.Open(How{ReadOnly: readOnly, Makes: !require, Used: require, Run: o.RunID, Terms: o.Terms})
 	}
 }
 
