@@ -183,7 +183,7 @@ func (r *intake) mapRow(it *item) {
 	}
 	problems := it.binding.Map(row.Cells, mapping.Env{
 		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
-		Shard: r.options.Shard, Place: it.input + row.Number,
+		Shard: r.options.Shard, Place: it.input + row.Number, Key: row.Key,
 	}, rec)
 	if it.faults != nil { // skip_if may have used a cell that cannot be read
 		rec.Skip = false

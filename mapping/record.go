@@ -67,10 +67,11 @@ type Env struct {
 	Line int    // {@line}
 	Run  string // {@run}
 
-	Shard   Shard // of a row that is not in it, Map fills only Key, LeadID and ExternalID
-	Place   int   // about where the row is in the inputs, see [Shard.Has]
-	Caught  bool  // fill Record.Caught
-	OneLine bool  // no cell holds a carriage return, so Map need not look for one
+	Shard   Shard  // of a row that is not in it, Map fills only Key, LeadID and ExternalID
+	Place   int    // about where the row is in the inputs, see [Shard.Has]
+	Caught  bool   // fill Record.Caught
+	Key     string // the effective key of a row of a rejects file: it stays if the row's own data are the key
+	OneLine bool   // no cell holds a carriage return, so Map need not look for one
 }
 
 // Problem says why a row cannot be used. Column names the columns that the value comes from, if any. Text is a sentence
@@ -137,6 +138,8 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	case p.externalID != nil:
 		rec.ExternalID = r.take(p.externalID)
 		r.key = rec.ExternalID
+	case strings.HasPrefix(env.Key, rowkey.Effective(p.namespace, ownKey)): // a corrected row is still the same row
+		r.key = rowkey.Own(env.Key)
 	default:
 		r.key = b.rowKey(cells)
 	}
@@ -202,6 +205,8 @@ func (r *row) addField(f *field, rec *Record) {
 	}
 }
 
+const ownKey = "row-" // begins each default key, so that no spreadsheet program takes it for a number
+
 // rowKey returns the default key. It ignores empty columns, white space at ends and the form in which Unicode writes é:
 // another export of the same data gives the same keys.
 func (b *Binding) rowKey(cells []string) string {
@@ -213,7 +218,7 @@ func (b *Binding) rowKey(cells []string) string {
 		}
 	}
 	sum := sha256.Sum256(buf)
-	return string(hex.AppendEncode(append(room[:0], "row-"...), sum[:16]))
+	return string(hex.AppendEncode(append(room[:0], ownKey...), sum[:16]))
 }
 
 func appendSized(b []byte, s string) []byte {

@@ -108,7 +108,8 @@ type Row struct {
 	Ends      bool     // the row is the first one after the table: it matches Frame.Footer
 	HasLead   bool     // in a rejects file: the row's lead exists, or may exist
 	Answered  bool     // in a rejects file: a person has filled in leadferry_lead_id
-	FormerKey string   // in a rejects file: the row's effective key, before a person corrected it
+	Key       string   // in a rejects file: the row's effective key, before a person corrected it
+	FormerKey string   // the same, unless a person has emptied leadferry_outcome
 	Problem   *Problem // why the row cannot be used, or nil
 	Text      string   // the whole row, if it has a Problem or Faults; \xNN for bytes that are not text
 	Faults    []Fault  // XLSX: cells that cannot be used; they matter only if their columns are used
