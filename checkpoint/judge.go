@@ -161,6 +161,9 @@ func (h *hearing) otherLedger(f *Finding, w *Witness) {
 	case w.Place == h.info.Path:
 		where = "it was at this place, where a new one is now"
 		f.hints[0] = "if there is a copy of the checkpoint that was here, put it back"
+	case IsAddress(h.info.Path) && !IsAddress(w.Place):
+		f.hints[0] = "to move the other one here: leadferry checkpoint copy " + shell.Path(w.Place) + " " +
+			shell.Path(h.info.Path)
 	}
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }

@@ -157,7 +157,7 @@ func rejectOf(it *item) report.Reject {
 	}
 	key := it.knownKey()
 	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // no lead is found: say again that it may exist
-		rej.Outcome, key = InDoubt.String(), cmp.Or(it.row.FormerKey, key)
+		rej.Outcome, key = cmp.Or(it.row.Outcome, InDoubt.String()), cmp.Or(it.row.FormerKey, key)
 	}
 	if it.outcome == InDoubt {
 		rej.SentAt = spelling.Time(it.entry.Updated, time.RFC3339)

@@ -63,9 +63,10 @@ func (s *Store) prepare() error {
 			fmt.Sprintf("INSERT INTO version VALUES (%d)", checkpoint.Format))
 	})
 	if mayNot(err) {
-		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and "+
-				"grant this user the role leadferry_worker")
+		return s.Refuse(checkpoint.ErrPlace, "its schema is not there, and this user may not make it",
+			"if it was there before, restore it (docs/fleet.md): a new one knows no lead. Else have the owner of the "+
+				"database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and grant this user the role "+
+				"leadferry_worker")
 	}
 	return err
 }

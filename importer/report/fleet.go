@@ -158,7 +158,7 @@ func (s *Summary) endAsOne(ended []bool) {
 		s.ExitCode = WorseExitCode(s.ExitCode, CodeStopped)
 		s.StopReason = cmp.Or(s.StopReason, "these shards have not ended: "+
 			english.WordSeries(missing[:min(len(missing), 10)], "and"))
-		s.Hint = "leadferry checkpoint workers" + s.at() + " lists their workers: wait for them, or start dead ones again"
+		s.Hint = "see leadferry checkpoint workers" + s.at() + ": wait for their workers, or start dead ones again"
 	}
 	switch {
 	case s.StopReason != "" && s.ExitCode == CodeInterrupted && len(missing) == 0:

@@ -166,12 +166,13 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 		took = took || server.Accepted
 	}
 	if !took {
-		return exit.Usage("--accept-older="+answer+" answers nothing: it is another ID, or that of a "+
-			"database that is not older than known", "leadferry checkpoint check shows its state")
+		return exit.Usage("--accept-older="+answer+" answers nothing: it is another ID",
+			"leadferry checkpoint status names the ID of the checkpoint")
 	}
 	d.printf("accepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
 		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
-	fmt.Fprintf(d.Out, "Their leads may be in results of runs:\n     %s\n", checkpoint.AdoptRuns(db.Info().Path, nil))
+	fmt.Fprintf(d.Out, "Their leads may be in results of runs, here and on other machines:\n     %s\n",
+		checkpoint.AdoptRuns(db.Info().Path, nil))
 	return nil
 }
 

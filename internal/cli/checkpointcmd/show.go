@@ -68,7 +68,7 @@ func (d *Command) showHolder(w *checkpoint.Witness) {
 }
 
 func (d *Command) showStatus(s *checkpoint.Status) {
-	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
+	d.printf("checkpoint  %s (ID %s)\ntarget      %s, trunk %s\n", s.Path, s.ID, s.Target.LeadsURL, s.Target.TrunkID)
 	d.printCounts(s.Keys)
 	d.Warn(s.Warnings...)
 	d.printIf(len(s.Runs) > 0, "\nlast runs")
