@@ -60,7 +60,7 @@ func ledgerFailed(err error) *Stop {
 		return delivery.Lasting(report.CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		reason := fmt.Sprintf("nothing was sent: the run cannot note outside the checkpoint that it uses it: %v", err)
-		const hint = "make the state directory writable, or give the run a folder (--out)"
+		const hint = "make room on the disk, make the state directory writable, or give the run a folder (--out)"
 		return delivery.Lasting(report.CodeStopped, reason, hint)
 	case errors.Is(err, checkpoint.ErrRemoved):
 		const hint = "find out what took it away, put it back, and keep this run's results: they hold its lead IDs"

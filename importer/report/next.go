@@ -116,6 +116,8 @@ func (s *Summary) afterwards(todo *steps) {
 	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+
 		"lack some of its rows.")
 	s.decisions(todo)
+	rest := !s.DryRun && !s.halted() && slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Unread })
+	todo.add(rest, "Run the same command again without --limit: it sends what this run did not read, and nothing twice.")
 	s.send(todo)
 }
 
@@ -145,6 +147,8 @@ func (s *Summary) decisions(todo *steps) {
 		"blanks, letters). Import those that have no lead; `leadferry checkpoint adopt` takes over leads that exist.")
 	todo.add(n.Conflict > 0 && s.Reconciliation == nil,
 		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
+	todo.add(n.Conflict > 0 && s.Command == "sync", "If the file's values are right in some of them, leave only these in "+
+		"the rejects file, and sync that file with --conflict file (a closed lead also needs --reopen allow).")
 }
 
 // send adds the step that sends the rows, after a check that found nothing to correct.
