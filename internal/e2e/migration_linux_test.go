@@ -219,8 +219,8 @@ func TestCronJobRunsOnPostgres(t *testing.T) {
 		if lines := objects(t, logged); len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
 			t.Errorf("night %d: the pod's log has %q and %q", night, out, logged)
 		}
-		if sent := n.updates() - before; night > 0 && sent != 0 {
-			t.Errorf("night %d sends %d updates, and nothing had changed", night, sent)
+		if sent := n.updates() - before; night > 0 && sent != 1 { // the read of the lead that --reopen hold holds
+			t.Errorf("night %d sends %d requests, and nothing had changed", night, sent)
 		}
 	}
 	if now := len(n.made()); now != made {
