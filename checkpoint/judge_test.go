@@ -292,6 +292,31 @@ func TestTakeOlder(t *testing.T) {
 	}
 }
 
+// A database that runs use is no backup. With its ID, a person takes one that nobody uses for an older one.
+func TestTakeOlderWithoutAWitness(t *testing.T) {
+	for runs, want := range []bool{true, false} {
+		m := ledger(t, "a")
+		took, err := checkpoint.TakeOlder(t.Context(), &used{m, runs}, bookOf(t), m.Info().ID, "")
+		if took != want || m.Info().Incomplete != want || errors.Is(err, checkpoint.ErrLocked) == want {
+			t.Errorf("%d runs: took %v, %v", runs, took, err)
+		}
+	}
+}
+
+// used is a Store that runs use.
+type used struct {
+	checkpoint.Store
+	runs int
+}
+
+func (u *used) UnderWay(context.Context) (map[string]bool, error) {
+	all := map[string]bool{}
+	for range u.runs {
+		all["run"] = true
+	}
+	return all, nil
+}
+
 var errCut = errors.New("cut off")
 
 // failing is a Store in which only the first changes succeed.

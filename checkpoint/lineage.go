@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -101,8 +102,14 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	case moved != "":
 		missing = "leads that " + moved + " got after the copy"
 	}
-	if answer != want { // without a witness, a person says that it is a backup
+	if answer != want {
 		return false, nil
+	}
+	if len(v.Older) == 0 && moved == "" { // only a person says that it is a backup, perhaps of another database than this
+		if runs, err := s.UnderWay(ctx); err != nil || len(runs) > 0 {
+			return false, cmp.Or(err, Refuse(s.Info().Path, ErrLocked, "a run uses it",
+				"wait until all have ended (leadferry checkpoint workers); after a kill, for 15 minutes"))
+		}
 	}
 	err = Renew(ctx, s, missing, v.Older)
 	return err == nil, err
