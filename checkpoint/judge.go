@@ -251,7 +251,8 @@ func (v *Judgement) RefuseOlder() error {
 		return nil
 	}
 	return Refuse(v.Path, ErrRolledBack, texts(slices.Concat(v.Older, v.Asks))+". Leads made since would be made twice",
-		"put the newest copy back; if there is none, and no run goes on with a later one, "+AcceptOlder(AnswerID(ids(v.Older)), v.Path))
+		"put the newest copy back; if there is none, and no run goes on with a later one, "+
+			AcceptOlder(AnswerID(ids(v.Older)), v.Path))
 }
 
 // Refuse says why a run may not begin. It returns nil if nothing is found, or if the answer allows all that is found.

@@ -285,8 +285,7 @@ func (r *run) warnings() (list spelling.Texts) {
 // remarks returns notes about the mapping and the headers, which are known before the first row.
 func (r *run) remarks() (notes spelling.Texts) {
 	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known "+
-		"by its own data. Correct rows in the rejects file, which names their keys: elsewhere, a corrected row is "+
-		"another lead.")
+		"by its own data. Correct it in the rejects file, which names its key: elsewhere it becomes another lead.")
 	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 {
 		notes.Add(r.dry == nil, "The mapping holds %s that nobody has confirmed, the first on line %d: validate names "+
 			"them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line)

@@ -194,7 +194,7 @@ func TestWhenRemarksOnTheMappingAreGiven(t *testing.T) {
 	text = strings.Replace(text, "    zip: \"{zip}\"\n", "    password: hunter2secret\n", 1)
 	want := []string{
 		"m.yaml:14:15: the mapping file holds what looks like a secret: take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file",
-		"The mapping has no key and no external_id, so a row is known by its own data. Correct rows in the rejects file, which names their keys: elsewhere, a corrected row is another lead.",
+		"The mapping has no key and no external_id, so a row is known by its own data. Correct it in the rejects file, which names its key: elsewhere it becomes another lead.",
 		"No part of the mapping uses the columns id, extra.",
 	}
 	o := prepared(t, text, Options{}, strings.TrimSpace(checkedHeader)+",,extra\n")

@@ -157,7 +157,9 @@ func (e *engine) lookUp(items ...*item) bool {
 	}
 	for i, it := range corrected {
 		state := cmp.Or(queries[len(items)+i].Entry.State, queries[len(items)+i].Alike.State)
-		it.row.HasLead = it.row.HasLead || state.HasLead() || state == checkpoint.InDoubt
+		if state.HasLead() || state == checkpoint.InDoubt {
+			it.row.Outcome = cmp.Or(it.row.Outcome, InDoubt.String())
+		}
 	}
 	return e.stopped == nil
 }

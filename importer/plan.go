@@ -141,7 +141,7 @@ func (p *planner) planCreate(it *item) Step {
 		return ends(Conflict, "its ExternalID is that of "+rowLike(it.owner)+nothingSent)
 	case it.alike.State != checkpoint.Unknown:
 		return ends(Conflict, lookingLike(it.alike)+nothingSent+" (hint: for two leads, add --look-alikes create)")
-	case it.row.HasLead && it.entry.State == checkpoint.Unknown:
+	case it.row.Outcome != "" && it.entry.State == checkpoint.Unknown:
 		return ends(Conflict, "not sent: leadferry_outcome or leadferry_key says that this row has a lead, but the "+
 			"checkpoint knows none with its key (hint: restore the key, use the right checkpoint, or empty "+
 			"leadferry_outcome if no lead was made)")

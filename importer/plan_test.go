@@ -73,13 +73,13 @@ func TestImportPlanner(t *testing.T) {
 	same, other := checkpoint.Digest{1}, checkpoint.Digest{2}
 	linked := mapping.Record{Key: "k", ExternalID: "x"}
 	tests := []struct {
-		name    string
-		by      Planning
-		rec     mapping.Record
-		known   checkpoint.Entry
-		lost    bool
-		hadLead bool
-		want    string
+		name  string
+		by    Planning
+		rec   mapping.Record
+		known checkpoint.Entry
+		lost  bool
+		had   string
+		want  string
 	}{
 		{name: "unknown", want: "create"},
 		{name: "made, same data", known: checkpoint.Entry{State: checkpoint.Created, Digest: same}, want: "unchanged"},
@@ -101,14 +101,14 @@ func TestImportPlanner(t *testing.T) {
 		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "hold, in_doubt"},
 		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "hold, in_doubt"},
 		{name: "in doubt, may be missing, resent", by: Planning{ResendInDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, want: "in_doubt"},
-		{name: "the rejects say that it has a lead, and its key is new", hadLead: true, want: "conflict"},
-		{name: "the rejects say that it has a lead, a person says that it has none", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "create"},
-		{name: "the rejects say that it has a lead, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
+		{name: "the rejects say that it has a lead, and its key is new", had: "created", want: "conflict"},
+		{name: "the rejects say that it has a lead, a person says that it has none", had: "created", known: checkpoint.Entry{State: checkpoint.NotMade}, want: "create"},
+		{name: "the rejects say that it has a lead, rejected, other data", had: "created", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
 		{name: "held, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, want: "in_doubt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, mayLack: test.lost, result: result{entry: test.known}}
+			it := &item{row: source.Row{Outcome: test.had}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, mayLack: test.lost, result: result{entry: test.known}}
 			mustPlan(t, planned("this", test.by).forImport, it, test.want)
 		})
 	}

@@ -156,8 +156,8 @@ func rejectOf(it *item) report.Reject {
 		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
 	key := it.knownKey()
-	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // no lead is found: say again that it may exist
-		rej.Outcome, key = cmp.Or(it.row.Outcome, InDoubt.String()), cmp.Or(it.row.FormerKey, key)
+	if it.row.Outcome != "" && it.entry.State == checkpoint.Unknown { // no lead is found: say again that it may exist
+		rej.Outcome, key = it.row.Outcome, cmp.Or(it.row.FormerKey, key)
 	}
 	if it.outcome == InDoubt {
 		rej.SentAt = spelling.Time(it.entry.Updated, time.RFC3339)

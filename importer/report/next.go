@@ -117,7 +117,8 @@ func (s *Summary) afterwards(todo *steps) {
 		"lack some of its rows.")
 	s.decisions(todo)
 	rest := !s.DryRun && !s.halted() && slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Unread })
-	todo.add(rest, "Run the same command again without --limit: it sends what this run did not read, and nothing twice.")
+	todo.add(rest, "Run the same command again without --limit for the rows that this run did not read: nothing is "+
+		"sent twice.")
 	s.send(todo)
 }
 

@@ -206,7 +206,7 @@ func TestRejectsSayWhichRowsMayHaveALead(t *testing.T) {
 		for format, data := range map[source.Format]string{
 			source.CSV: "id,leadferry_outcome\n1," + outcome + "\n", source.JSONL: `{"id":1,"leadferry":{"outcome":"` + strings.TrimSpace(outcome) + `"}}`,
 		} {
-			if rows := readAll(t, data, source.Options{Format: format}); len(rows) != 1 || rows[0].HasLead != want {
+			if rows := readAll(t, data, source.Options{Format: format}); len(rows) != 1 || (rows[0].Outcome != "") != want {
 				t.Errorf("%s, %s: %+v", format, outcome, rows)
 			}
 		}

@@ -20,12 +20,15 @@ func IsOfRejects(header string) bool {
 		strings.Contains(header, Reserved+"error")
 }
 
-// Note sets HasLead, Outcome, Answered, Key and FormerKey from a rejects file. of returns the row's cell in Reserved + name.
+// Note sets Outcome, Answered, Key and FormerKey from a rejects file. of returns the row's cell in Reserved + name.
 func (r *Row) Note(of func(name string) string) {
 	outcome := strings.ToLower(strings.TrimSpace(of("outcome")))
-	none := []string{"", "invalid", "rejected", "failed", "skipped", "pending", "unmatched", "conflict"}
-	if !slices.Contains(none, outcome) { // an unknown word may mean that there is a lead
-		r.HasLead, r.Outcome = true, outcome
+	switch outcome {
+	case "", "invalid", "rejected", "failed", "skipped", "pending", "unmatched", "conflict":
+	case "created", "updated", "unchanged", "changed", "partial":
+		r.Outcome = outcome
+	default: // an unknown word may mean that there is a lead
+		r.Outcome = "in_doubt"
 	}
 	r.Answered, r.Key = of("lead_id") != "", rowkey.Effective(of("namespace"), of("key"))
 	if outcome != "" {

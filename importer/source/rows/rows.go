@@ -106,8 +106,7 @@ type Row struct {
 	OneLine   bool     // CSV: no cell holds a line break
 	Repeats   bool     // the row repeats the header
 	Ends      bool     // the row is the first one after the table: it matches Frame.Footer
-	HasLead   bool     // in a rejects file: the row's lead exists, or may exist
-	Outcome   string   // in a rejects file: the word that says so, or ""
+	Outcome   string   // in a rejects file: how the row ended, if its lead exists or may exist then; else ""
 	Answered  bool     // in a rejects file: a person has filled in leadferry_lead_id
 	Key       string   // in a rejects file: the row's effective key, before a person corrected it
 	FormerKey string   // the same, unless a person has emptied leadferry_outcome
