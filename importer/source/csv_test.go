@@ -46,7 +46,6 @@ func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
 		{"bad UTF-8 in quotes", "a,b\n1,\"caf\xE9\"\n3,4\n", "2!encoding\n3:3|4\n"},
 		{"NUL behind bad UTF-8", "a,b\n\xE9,\x00\n", "2!encoding\n"},
 		{"cut UTF-8 at the end", "a,b\n1,caf\xC3", "2!encoding\n"},
-		{"the replacement character is text", "a,b\n1,\uFFFD\n", "2:1|\uFFFD\n"},
 
 		{"columns of a rejects file are left out", "a,leadferry_line,b,leadferry_error\n1,7,2,x\n3,8\n", "2:1|2\n3!columns\n"},
 	} {

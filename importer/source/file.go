@@ -5,8 +5,7 @@
 //   - Every cell is text as the file holds it. Nothing is trimmed, rounded or read as a number, and bytes inside
 //     quotes are kept exactly. The cells of a workbook are the text that Excel shows.
 //   - Nothing is guessed that could change a cell. The encoding is that of the byte order mark, else that of the
-//     options, else UTF-8. A row with bytes that are not valid in that encoding has a [Problem]. A cell has U+FFFD
-//     only if the file has it.
+//     options, else UTF-8. A row with bytes that are not valid in that encoding, or with U+FFFD, has a [Problem].
 //   - A row knows its number and the physical line on which it starts.
 //   - A row that cannot be read is data, a [Problem]; the rows after it are read as if it were not there. An error
 //     means that the structure of the file is lost: a read error, packed data that are cut, damaged or grow a

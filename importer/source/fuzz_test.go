@@ -146,16 +146,12 @@ func checkDecoded(t *testing.T, data []byte, label string) {
 		enc, _ = htmlindex.Get("gb18030")
 	}
 	text, _ := enc.NewDecoder().Bytes(data)
-	replacement, err := enc.NewEncoder().Bytes([]byte("\uFFFD"))
-	if err != nil {
-		replacement = nil
-	}
 	for row := new(source.Row); file.Next(row) == nil; {
 		for _, cell := range row.Cells {
 			switch {
 			case row.Problem != nil:
-			case strings.Contains(cell, "\uFFFD") && (len(replacement) == 0 || !bytes.Contains(data, replacement)):
-				t.Fatalf("%s: a replacement character that the file does not hold: %q", label, cell)
+			case strings.Contains(cell, "\uFFFD"):
+				t.Fatalf("%s: a replacement character: %q", label, cell)
 			case !strings.Contains(cell, `"`) && !bytes.Contains(text, []byte(cell)):
 				t.Fatalf("%s: %q is not in %q", label, cell, text)
 			}

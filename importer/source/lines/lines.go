@@ -265,14 +265,14 @@ func byteOrderMark(head []byte) (label string) {
 }
 
 // BadText finds what is not text in a record that begins on this line: a NUL, bytes that are not valid in the file's
-// encoding, or text that is also valid UTF-8. Decoders write invalid bytes as U+FFFD, so decoded text must not have it.
+// encoding, or text that is also valid UTF-8. Decoders write U+FFFD for invalid bytes, here or before the file was
+// written, so no text may have it.
 func (w *Window) BadText(record []byte, line int) *rows.Problem {
-	label, bad := w.label, len(record)
-	if label != utf8Label {
-		if i := bytes.Index(record, []byte("\uFFFD")); i >= 0 {
-			bad = i
-		}
-	} else if !utf8.Valid(record) { // checked eight bytes at a time
+	label, bad, lost := w.label, len(record), bytes.Index(record, []byte("\uFFFD"))
+	if lost >= 0 {
+		bad = lost
+	}
+	if label == utf8Label && !utf8.Valid(record[:bad]) { // checked eight bytes at a time
 		_, bad, _ = encoding.UTF8Validator.Transform(make([]byte, len(record)), record, true)
 	}
 	where := func(i int) string {
@@ -286,7 +286,10 @@ func (w *Window) BadText(record []byte, line int) *rows.Problem {
 		return rows.Flaw("nul", "the row holds a NUL byte"+where(nul), hint)
 	}
 	switch isUTF8 := label == utf8Label; {
-	case bad < len(record) && isUTF8:
+	case isUTF8 && bad == lost:
+		return rows.Flaw("encoding", "the row holds U+FFFD"+where(bad), "it stands for a character that was lost before "+
+			"the file was written: export the file again, or correct the row in the rejects file")
+	case isUTF8 && bad < len(record):
 		return rows.Flaw("encoding", "the row is not UTF-8"+where(bad), "set the encoding that the file was written in, "+
 			"such as --encoding windows-1252 (Western Europe), windows-1251 (Cyrillic), windows-1253 (Greek), shift_jis, "+
 			"gb18030, euc-kr or big5, or save it as UTF-8")
@@ -305,15 +308,18 @@ func (w *Window) BadText(record []byte, line int) *rows.Problem {
 		"if the file is UTF-8, take the encoding out; if it was joined from several files, save it in one encoding")
 }
 
-// Readable returns a record for people: bytes that are not text are written as \xNN.
+// Readable returns a record for people: what is not text is written as \xNN or \uFFFD.
 func Readable(record []byte) string {
 	var b strings.Builder
 	for i := 0; i < len(record); {
 		r, size := utf8.DecodeRune(record[i:])
-		if r != 0 && (r != utf8.RuneError || size > 1) {
-			b.Write(record[i : i+size])
-		} else {
+		switch {
+		case r == utf8.RuneError && size > 1:
+			b.WriteString(`\uFFFD`)
+		case r == utf8.RuneError, r == 0:
 			fmt.Fprintf(&b, `\x%02X`, record[i])
+		default:
+			b.Write(record[i : i+size])
 		}
 		i += size
 	}
