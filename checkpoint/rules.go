@@ -214,6 +214,9 @@ func (k Kept) marked(by *Entry) Kept {
 	if k.Seen.Against != "" && by.Status == k.Seen.Status { // it won, and counts as confirmed once it is gone
 		k.Status = by.Status
 	}
+	if by.State == Created { // others have linked it
+		k.State = Created
+	}
 	k.Unsettled, k.Sought, k.Seen, k.Content = by.Unsettled, by.Sought, by.Seen, by.Content
 	k.ExternalID, k.WantLink, k.AsksLink = by.ExternalID, by.WantLink, by.AsksLink
 	return k

@@ -192,12 +192,12 @@ func (e *engine) link(j *job) {
 	e.settle(j, Partial)
 }
 
-// linked settles a row whose lead has the wanted ExternalID, as the answer shows.
+// linked settles a row whose lead has an ExternalID, as the answer shows: the wanted one, or another one that wins.
 func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	entry := &j.entry
-	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
-	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, time.Now()
 	a := &answer{Lead: lead, at: time.Now()}
+	changes(nil).takeExternal(entry, &j.rec, &j.before, a)
+	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, a.at
 	if j.step.Action == Link && entry.Status != "" && lead.Status != entry.Status { // others changed it since
 		see(entry, &j.before, &j.rec, a)
 		entry.Confirmed = j.before.ConfirmedAt()
@@ -290,20 +290,27 @@ func (e *engine) withdraw(j *job, outcome Outcome) {
 	}
 }
 
-// linkLater links a lead of an earlier run. Unless the file's ExternalID always wins, it reads the lead first. If the
-// lead has a third ExternalID, neither the row's nor the one wanted before, the row is a conflict.
+// linkLater links a lead of an earlier run. Unless the file's ExternalID always wins, it reads the lead first: others
+// may have linked it.
 func (e *engine) linkLater(j *job) {
-	if e.readable(&j.entry) && e.rules.Or(e.rules.ExternalID) != mapping.RuleFile {
+	if rule := e.rules.Or(e.rules.ExternalID); e.readable(&j.entry) && rule != mapping.RuleFile {
 		lead, err := e.read(j)
+		d := decision{choice: sends}
+		if err == nil {
+			d = decide(externalOf(&j.before, j.rec.ExternalID, lead), rule)
+		}
 		switch {
 		case errors.Is(err, delivery.ErrStopping):
 			j.outcome = Pending
 			return
-		case err == nil && lead.ExternalID == j.rec.ExternalID:
-			e.linked(j, lead)
-			return
-		case err == nil && lead.ExternalID != "" && lead.ExternalID != j.entry.WantLink:
+		case d.choice == asks:
 			j.outcome, j.text = Conflict, byOthers+"ExternalID"+nothingSent
+			return
+		case d.choice != sends:
+			if d.choice == keeps {
+				j.step.text = serviceWins + "ExternalID"
+			}
+			e.linked(j, lead)
 			return
 		case err != nil && !leadapi.IsRefused(err):
 			j.outcome = Partial

@@ -33,11 +33,8 @@ type collector struct {
 	unkept   []report.Unkept     // leads whose ID was not stored; at most one for each claim that may be open
 }
 
-// countRead counts a row that was read, only once. A reconciliation also notes the lead that the row names.
+// countRead counts a row that was read. A reconciliation also notes the lead that the row names.
 func (r *run) countRead(it *item) {
-	if it.late {
-		return
-	}
 	if r.drift != nil && r.drift.named != nil { // by the key of its lead and by the row's
 		r.drift.named[it.entry.State.HasLead()].Add(it.entry.Key)
 		if it.entry.Key != it.rec.Key {
@@ -159,12 +156,6 @@ func (t *tally) count(it *item, at report.Place) {
 	}
 }
 
-func (t *tally) report(s *report.Summary) {
-	s.Rows = t.counts
-	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	s.Errors, s.InDoubt = t.reasons.List(), slices.Clone(t.doubts)
-}
-
 func (t *tally) notes() (notes spelling.Texts) {
 	for i, rows := range t.remarks {
 		notes.Add(rows > 0, remarkNotes[i], rows)
@@ -234,8 +225,9 @@ func (r *run) soFar() *report.Summary {
 	r.meter.Report(s)
 	s.InFlight, s.PeakInFlight = r.breaker.InFlight()
 	s.Paused = r.breaker.Paused()
-	r.tally.report(s)
-	s.Sent = r.limiter.counts.Sent
+	t := r.tally
+	s.Rows, s.Sent, s.Errors, s.InDoubt = t.counts, r.limiter.counts.Sent, t.reasons.List(), slices.Clone(t.doubts)
+	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	if r.drift != nil {
 		r.drift.report(s, r.ReadByExternalID)
 	}

@@ -295,8 +295,8 @@ func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 	}
 }
 
-// takeSeen stores what the service shows of a lead in the entry, beside what was confirmed. A partial lead that has the
-// wanted ExternalID becomes created. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's
+// takeSeen stores what the service shows of a lead in the entry, beside what was confirmed. A partial lead that has an
+// ExternalID becomes created. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's
 // one if the service's wins. So rows find the lead by both.
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	if see(e, before, rec, a); a.Status != "" && cs.of(atStatus).choice == keeps {
@@ -311,20 +311,22 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *che
 // takeExternal does what takeSeen does, for the ExternalID alone.
 func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	confirmed := before.ConfirmedLink()
+	if e.State == checkpoint.Partial {
+		confirmed = e.WantLink
+	}
 	e.AsksLink = e.AsksLink && !a.HasExternal // the answer shows whether that was applied
 	switch shown := a.ExternalID; {
-	case !a.HasExternal:
-	case e.State == checkpoint.Partial:
-		e.ExternalID = shown
-		if shown != "" && (shown == rec.ExternalID || shown == e.WantLink) {
-			e.State, e.WantLink = checkpoint.Created, ""
-		}
+	case !a.HasExternal, e.State == checkpoint.Partial && shown == "":
+		return
 	case shown == confirmed, rec.ExternalID == "", rec.ExternalID == shown:
 		e.ExternalID, e.WantLink = shown, ""
 	case cs.of(atExternal).choice == keeps:
 		e.ExternalID, e.WantLink = shown, rec.ExternalID
 	default:
 		e.ExternalID, e.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
+	}
+	if e.State == checkpoint.Partial { // the row's or, if others linked it, another one
+		e.State = checkpoint.Created
 	}
 }
 

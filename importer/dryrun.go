@@ -28,20 +28,24 @@ type dryRun struct {
 	problems *findings.Kinds  // of rows, without the rows' own words
 	words    *findings.Kinds  // texts that maps lack
 	suspect  int              // rows with values that are left out or that else takes: problems for --strict
+	shown    int              // requests shown
+	projection
+}
 
+// projection is what a run would send.
+type projection struct {
 	repeats  *findings.Repeats
 	repeated findings.Repeated // found at the end
-	assigned map[string]int    // creates that a run would send, by organization or locator
+	assigned map[string]int    // creates, by organization or locator
 	links    bool              // creates ask for a link
 	changes  int               // updates of leads that exist
 	bare     int               // creates of rows that hold nothing but their key
-	shown    int               // requests shown
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, problems: findings.NewKinds(), words: findings.NewKinds(),
-		repeats: findings.NewRepeats(), assigned: map[string]int{},
+		projection: projection{repeats: findings.NewRepeats(), assigned: map[string]int{}},
 	}
 }
 
@@ -163,9 +167,14 @@ func (d *dryRun) found() *report.Checks {
 		}
 		assigned[report.Organization{ID: to}] += leads
 	}
+	would := d.repeated.Planned
+	projected := report.Projected{Create: would[Create], Update: would[Link] + d.changes}
+	if d.links { // all creates ask for a link, or none does
+		projected.Update += projected.Create
+	}
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
-		LookAlikes: alike.Rows, Assignments: report.Organizations(assigned), Projected: d.projected(), Tests: d.tests,
+		LookAlikes: alike.Rows, Assignments: report.Organizations(assigned), Projected: projected, Tests: d.tests,
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
@@ -236,14 +245,4 @@ func (d *dryRun) occurrences(rule, text string, a *findings.Occurrences) (list [
 		list = append(list, d.inMapping(rule, 0, "and "+english.Plural(more, "row", "")+" more"))
 	}
 	return list
-}
-
-// projected returns what a run would send: creates of new keys, and updates. All creates ask for a link, or none does.
-func (d *dryRun) projected() report.Projected {
-	would := d.repeated.Planned
-	p := report.Projected{Create: would[Create], Update: would[Link] + d.changes}
-	if d.links {
-		p.Update += p.Create
-	}
-	return p
 }

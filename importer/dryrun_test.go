@@ -226,9 +226,8 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
 	tr.sender, tr.Changed = nil, IgnoreChanged
 	tr.carry(t.Context())
-	tr.dry.found()
 	want := report.Projected{Create: 2, Update: 3}
-	must.Same(t, want, tr.dry.projected(), tr.outcomes())
+	must.Same(t, want, tr.dry.found().Projected, tr.outcomes())
 	if n := len(tr.service.order) + tr.ledger.Info().InDoubt; n != 0 {
 		t.Errorf("%d requests or intents in a dry run", n)
 	}

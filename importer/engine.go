@@ -17,8 +17,8 @@ import (
 )
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
-// order. A row that needs no request ends there; others begin or join the lane of their lead. One lock guards
-// decisions, lanes and collector. Nobody holds it while waiting for checkpoint or service; a slow disk may hold it.
+// order. A row that needs no request ends there; others go to a lane, or wait for earlier rows of their lead. One lock
+// guards decisions, lanes and collector. Nobody holds it while waiting for checkpoint or service; a slow disk may hold it.
 type engine struct {
 	*run
 	phases
@@ -27,7 +27,7 @@ type engine struct {
 	changed sync.Cond // signals that a row or a lane has ended, or that the run ends
 	lanes   lanes
 	jobs    sync.Pool   // jobs to use again
-	idle    chan *lane  // gives a lane to a goroutine whose own lane has ended
+	idle    chan *job   // gives a lane to a goroutine whose own lane has ended
 	allRead bool        // no more rows come
 	over    bool        // all rows have ended: nothing stops the run any more
 	hasRead atomic.Bool // a read has shown a lead: the service allows reads
@@ -40,7 +40,7 @@ type phases struct {
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, phases: phases{awaiting: ctx}, lanes: newLanes(r.Concurrency), idle: make(chan *lane)}
+	e := &engine{run: r, phases: phases{awaiting: ctx}, lanes: newLanes(r.Concurrency), idle: make(chan *job)}
 	e.linking, e.linkNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.linking)
 	e.changed.L, e.jobs.New = &e.mu, func() any { return &job{change: new(checkpoint.Change)} }
@@ -84,9 +84,11 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.allRead = true; e.drift != nil {
-		e.lanes.late = append(e.lanes.late, e.drift.drawn...)
+		for _, it := range e.drift.drawn {
+			e.lanes.wait(it, it.names)
+		}
 	}
-	if e.dispatchLate(); end != nil {
+	if e.waitFor(e.release); end != nil {
 		e.stopLocked(inputEnded(end))
 	}
 }
@@ -95,20 +97,9 @@ func (e *engine) dispatch(batches <-chan *batch) {
 func (e *engine) dispatchBatch(b *batch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
-		e.dispatchLate()
-	}
-	maps.DeleteFunc(e.lanes.byName, func(_ leadName, l *lane) bool { return l.idle })
+	maps.DeleteFunc(e.lanes.queues, func(_ leadName, q []*item) bool { return len(q) == 0 })
 	e.notePace()
-	return e.dispatchRows(b.items) == len(b.items)
-}
-
-// dispatchRows looks rows up and takes them in order, as many as it can before the run ends.
-func (e *engine) dispatchRows(rows []*item) (taken int) {
-	for known := e.lookUp(rows...); known && taken < len(rows) && e.dispatchRow(rows[taken]); {
-		taken++
-	}
-	return taken
+	return e.lookUp(b.items...) && !slices.ContainsFunc(b.items, func(it *item) bool { return !e.dispatchRow(it) })
 }
 
 // lookUp notes in rows what the checkpoint knows of their leads, and gives up the lock meanwhile. It reports false if
@@ -170,48 +161,56 @@ func (e *engine) find(queries []checkpoint.Query) error {
 	return e.ledger.Find(e.taking, queries)
 }
 
-// dispatchRow decides about a row: it ends, begins or joins the lane of its lead, or is put off; false: the run ends.
+// dispatchRow decides about a row: it ends, goes to a lane, or waits for rows of its lead. false: the run ends.
 func (e *engine) dispatchRow(it *item) bool {
-	names := e.leadNames(it)
+	it.names = e.leadNames(it)
 	return e.waitFor(func() bool {
-		l := e.lanes.find(names)
 		switch {
-		case l == nil: // no row of its lead is under way
-			return e.endOrBegin(it, names)
-		case l == &e.lanes.ofLate:
-			e.countRead(it)
-			e.lanes.putOff(it, names)
-			return true
-		case e.lanes.full(), l.idle && !e.lanes.room():
+		case e.lanes.full():
+			e.release()
 			return false
+		case !e.lanes.has(it.names):
+			return e.endOrBegin(it)
 		}
 		e.countRead(it)
-		e.lanes.enqueue(l, it, names) // the lane looks the row up again
-		if l.idle {
-			e.start(l, nil)
-		}
+		e.lanes.wait(it, it.names)
+		e.spread()
 		return true
 	})
 }
 
-// endOrBegin ends a row whose lead has no lane, or begins the lane. It reports false if the row may not be sent now.
-func (e *engine) endOrBegin(it *item, names []leadName) bool {
+// release gives rows that were put aside their turn if nothing is under way, and reports whether nothing is then.
+func (e *engine) release() bool {
+	if e.lanes.active == 0 {
+		for _, q := range e.lanes.queues {
+			if len(q) > 0 {
+				q[0].aside = false
+				e.lanes.advance(q[0].names)
+			}
+		}
+	}
+	e.spread()
+	return e.lanes.active == 0
+}
+
+// endOrBegin ends a row, or begins a lane with it. It reports false if the row may not be sent now.
+func (e *engine) endOrBegin(it *item) bool {
 	step := e.plan(it)
 	if e.dry != nil {
 		e.dry.plan(it, &step)
 	}
-	needsLane := step.Action != Nothing && step.Action != Draw
-	if needsLane && (!e.lanes.room() || !e.mayBegin(step.Action)) {
-		return false
-	}
-	e.countRead(it)
-	if !needsLane {
+	if !step.Action.needsLane() {
+		e.countRead(it)
 		e.end(it, step)
 		return true
 	}
-	l := new(lane)
-	e.lanes.addNames(l, names)
-	e.start(l, e.newJob(it, step))
+	if e.lanes.active >= e.lanes.most || !e.mayBegin(step.Action) {
+		return false
+	}
+	e.countRead(it)
+	it.turn = true
+	e.lanes.enter(it)
+	e.start(e.newJob(it, step))
 	return true
 }
 
@@ -222,36 +221,24 @@ func (e *engine) mayBegin(a Action) bool {
 	return may
 }
 
-// end ends a row that needs no request. A row in doubt is put off, once, if another worker may still settle it.
+// end ends a row that needs no lane. A row in doubt is put aside, once, if another worker may still settle it.
 func (e *engine) end(it *item, step Step) {
-	switch {
-	case step.outcome == InDoubt && e.member != nil && !it.second && e.stopped == nil:
-		it.second = true
-		e.lanes.putOff(it, e.leadNames(it))
-	case step.Action == Draw:
+	if step.outcome == InDoubt && e.member != nil && !it.second && e.stopped == nil {
+		it.second, it.aside = true, true
+		e.lanes.wait(it, it.names)
+		return
+	}
+	if it.turn {
+		e.lanes.leave(it)
+	}
+	if step.Action == Draw {
 		it.ending = step.ending
-		if left := e.drift.draw(it); left != nil {
-			e.stopLocked(e.collect(left, left.ending))
+		if it = e.drift.draw(it); it == nil {
+			return
 		}
-	default:
-		e.stopLocked(e.collect(it, step.ending))
+		step.ending = it.ending
 	}
-}
-
-// dispatchLate takes rows that were put off, in the order of the input, once nothing is under way.
-func (e *engine) dispatchLate() {
-	s := &e.lanes
-	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
-		clear(s.byName)
-		s.lateBytes = 0
-		slices.SortFunc(s.late, func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row.Number, b.row.Number))
-		})
-		for left := len(s.late); left > 0 && e.stopped == nil; {
-			taken := e.dispatchRows(s.late[:min(left, batchRows)])
-			s.late, left = s.late[taken:], left-taken
-		}
-	}
+	e.stopLocked(e.collect(it, step.ending))
 }
 
 // endAll waits for what is under way, and ends the rows that never had their turn.
@@ -268,13 +255,12 @@ func (e *engine) endAll() {
 	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, for no other reason
 		e.stopLocked(interrupted())
 	}
-	left := e.lanes.late
-	for _, l := range e.lanes.byName { // a lane may be there under several names
-		for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
-			left = append(left, it)
-		}
+	left := e.lanes.ready
+	for _, q := range e.lanes.queues { // a row may be in several
+		left = append(left, slices.DeleteFunc(q, func(it *item) bool { return it.turn })...)
 	}
-	for _, it := range left {
+	slices.SortFunc(left, inFileOrder)
+	for _, it := range slices.Compact(left) {
 		e.stopLocked(e.collect(it, notReached))
 	}
 	// rows that a panic has lost count as pending: the ledger knows whether they were sent
@@ -329,7 +315,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 			e.stop(interrupted())
 		case <-deadline: // takes no more rows but links leads that were made; does nothing if no row waits
 			e.mu.Lock()
-			if e.stopped == nil && !(e.allRead && e.lanes.waiting+len(e.lanes.late) == 0) {
+			if e.stopped == nil && !(e.allRead && e.lanes.waiting == 0) {
 				e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: report.CodeAttention}
 				e.takeNoMore()
 				e.changed.Broadcast()

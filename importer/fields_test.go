@@ -111,6 +111,33 @@ func TestConflictRulesDecideFieldByField(t *testing.T) {
 	}
 }
 
+// If others linked a partial lead to another ExternalID, the rule decides, in every later run alike.
+func TestAPartialLeadThatOthersLinkedKeepsToTheRule(t *testing.T) {
+	for rule, want := range map[mapping.Rule][2]string{
+		"report": {"conflict 1", "y"}, "service": {"unchanged 1", "y"}, "file": {"unchanged 1", "x-a"},
+	} {
+		for _, commands := range []string{"import sync sync", "sync sync import sync", "sync import sync"} {
+			t.Run(string(rule)+" "+commands, func(t *testing.T) {
+				paired(t, func(t *testing.T, p *pair) {
+					p.service.fate = func(op, _ string) string { return map[string]string{"update": "422"}[op] }
+					p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+					p.service.fate = nil
+					a := p.known("a").LeadID
+					p.service.typed(a, "ExternalID", "y")
+					m := parsed(t, strings.Replace(pairMapping, `"{ext}"`, `{from: "{ext}", conflict: `+string(rule)+`}`, 1))
+					var last *trial
+					for _, command := range strings.Fields(commands) {
+						last = p.run(command, Options{Task: Task{Mapping: m}}, "a,,x-a,open,Ann,1")
+					}
+					if p.must(want[0], last); p.service.leads[a].ExternalID != want[1] {
+						t.Errorf("its ExternalID is %q", p.service.leads[a].ExternalID)
+					}
+				})
+			})
+		}
+	}
+}
+
 // Keeping a service's value does not confirm the row's value: with the rule `file`, the row's value is sent later.
 func TestKeptContentIsNotConfirmed(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {

@@ -23,14 +23,17 @@ type item struct {
 	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
 	digest  checkpoint.Digest          // of what the row sends, see requestDigest; zero: not made yet
 	content []checkpoint.ContentDigest // of each value of the content; nil: not made yet
-	late    bool                       // put off, or drawn for the sample: counted as read already
-	second  bool                       // decided once more, or put off so that others settle it: no third time
+	queued
+	matched
+	result // entry is what is known of the lead, and in the end what was settled
+}
 
+// matched is what the checkpoint says about a row, besides the entry of its lead.
+type matched struct {
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
 	owner   checkpoint.Likeness // import: another row that has, or asked for, this row's ExternalID
 	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
-	result                      // entry is what is known of the lead, and in the end what was settled
 }
 
 // result is how one row ended or, until then, what is known of it.

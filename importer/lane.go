@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -8,7 +9,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// maxWaiting and maxWaitingBytes limit the rows that wait in lanes. When so many are put off, they go before new rows.
+// maxWaiting and maxWaitingBytes limit the rows that wait for their turn. When so many wait, reading waits, too.
 const maxWaiting, maxWaitingBytes = 1000, 64 << 20
 
 // lanesPerPlace is how many lanes there are for each request that may be in flight. With more lanes, more rows share a
@@ -18,12 +19,27 @@ const lanesPerPlace = 4
 // slotsPerPlace is how many rows may be claimed and not settled for each place in flight. A kill leaves them in doubt.
 const slotsPerPlace = 2
 
-// lane is a lead under way, with its waiting rows. It is listed under every name of its rows. An idle lane stays listed
-// until the next batch is looked up, because only that look-up shows how its rows ended.
-type lane struct {
-	waiting []*item
-	idle    bool // no row is left, and no goroutine
-	job     *job // the row under way; nil: the next row is not decided yet
+// lanes are goroutines, each of which carries one row at a time, and the queues of rows that wait for one. A row is in
+// a queue for each name of its lead, in file order, until it has ended. It has its turn once it is first in all of them.
+// So the rows of a lead go one after another, and a row waits only for earlier rows or for rows that have their turn.
+// An empty queue stays until the next batch is looked up: only that look-up shows how its rows ended. The engine's lock
+// guards all this.
+type lanes struct {
+	queues   map[leadName][]*item
+	ready    []*item // rows that have their turn and wait for a lane, in file order
+	most     int     // lanes
+	active   int     // lanes that have rows
+	underWay int     // rows that are being carried, or are not counted yet
+	waiting  int     // rows that wait for their turn or for a lane
+	bytes    int     // of these rows
+}
+
+// queued is what the lanes know of a row.
+type queued struct {
+	names  []leadName
+	turn   bool // no other row goes before it any more
+	aside  bool // it gets no turn until nothing is under way: others may settle it
+	second bool // it was decided once, and waits to be decided again: there is no third time
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -53,85 +69,83 @@ func (r *run) leadNames(it *item) []leadName {
 	return names
 }
 
-// lanes are the lanes of a run. The engine's lock guards them.
-type lanes struct {
-	byName    map[leadName]*lane
-	late      []*item // rows that wait until nothing is under way
-	lateBytes int     // of these rows
-	ofLate    lane    // never runs; its names are those of late rows, so later rows with one of them are put off, too
-	most      int     // lanes that may be active
-	active    int     // lanes that have a goroutine
-	underWay  int     // rows that are being carried, or are not counted yet
-	waiting   int     // rows that wait
-	bytes     int     // of these rows
-}
-
 func newLanes(places int) lanes {
 	n := lanesPerPlace * places
 	if places == 1 {
 		n = 1 // people who ask for one at a time expect the order of the input
 	}
-	return lanes{byName: map[leadName]*lane{}, most: n}
-}
-
-// find returns the lane in which a row with these names has to wait, or nil. A lane under way comes before an idle one.
-// A row that has a name of a late row, or names of two lanes under way, waits with the late rows.
-func (s *lanes) find(names []leadName) (l *lane) {
-	for _, n := range names {
-		switch other := s.byName[n]; {
-		case other == nil, other == l, l != nil && other.idle:
-		case l == nil, l.idle:
-			l = other
-		default:
-			return &s.ofLate
-		}
-	}
-	return l
-}
-
-// addNames lists a lane under these names, and reports whether the lane had all of them before.
-func (s *lanes) addNames(l *lane, names []leadName) (own bool) {
-	own = true
-	for _, n := range names {
-		if s.byName[n] != l {
-			s.byName[n], own = l, false
-		}
-	}
-	return own
-}
-
-func (s *lanes) room() bool { return s.active < s.most }
-
-// enqueue makes a row wait for its turn in a lane. From then on the lane has the names of the row, too.
-func (s *lanes) enqueue(l *lane, it *item, names []leadName) {
-	s.addNames(l, names)
-	l.waiting = append(l.waiting, it)
-	s.count(it, 1)
-}
-
-func (s *lanes) first(l *lane) *item {
-	if len(l.waiting) == 0 {
-		return nil
-	}
-	it := l.waiting[0]
-	l.waiting = l.waiting[1:]
-	s.count(it, -1)
-	return it
-}
-
-// putOff makes a row wait until nothing is under way. Later rows that share one of its names wait, too.
-func (s *lanes) putOff(it *item, names []leadName) {
-	s.addNames(&s.ofLate, names)
-	it.late = true
-	s.late, s.lateBytes = append(s.late, it), s.lateBytes+it.row.Size
-}
-
-func (s *lanes) count(it *item, one int) {
-	s.waiting += one
-	s.bytes += one * it.row.Size
+	return lanes{queues: map[leadName][]*item{}, most: n}
 }
 
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
+
+// has reports whether a row with one of these names is in the lanes, or has ended since the last look-up of a batch.
+func (s *lanes) has(names []leadName) bool {
+	return slices.ContainsFunc(names, func(n leadName) bool { return s.queues[n] != nil })
+}
+
+// enter puts a row into its queues: before later rows of the file, unless they have their turn.
+func (s *lanes) enter(it *item) {
+	for _, n := range it.names {
+		q := s.queues[n]
+		i := len(q)
+		for i > 0 && !q[i-1].turn && inFileOrder(it, q[i-1]) < 0 {
+			i--
+		}
+		s.queues[n] = slices.Insert(q, i, it)
+	}
+}
+
+func (s *lanes) remove(it *item) {
+	for _, n := range it.names {
+		if i := slices.Index(s.queues[n], it); i >= 0 {
+			s.queues[n] = slices.Delete(s.queues[n], i, i+1)
+		}
+	}
+}
+
+// wait makes a row wait for its turn under these names. If it had its turn, it gives that back.
+func (s *lanes) wait(it *item, names []leadName) {
+	before := it.names
+	s.remove(it)
+	it.names, it.turn = names, false
+	s.enter(it)
+	s.waiting++
+	s.bytes += it.row.Size
+	s.advance(slices.Concat(before, names))
+}
+
+// leave takes a row that has ended out of its queues.
+func (s *lanes) leave(it *item) {
+	s.remove(it)
+	s.advance(it.names)
+}
+
+// advance gives the first rows of these queues their turn, if they are first in all their queues.
+func (s *lanes) advance(names []leadName) {
+	for _, n := range names {
+		q := s.queues[n]
+		behind := func(n leadName) bool { return s.queues[n][0] != q[0] }
+		if len(q) > 0 && !q[0].turn && !q[0].aside && !slices.ContainsFunc(q[0].names, behind) {
+			q[0].turn = true
+			i, _ := slices.BinarySearchFunc(s.ready, q[0], inFileOrder)
+			s.ready = slices.Insert(s.ready, i, q[0])
+		}
+	}
+}
+
+// take returns the first row that waits for a lane.
+func (s *lanes) take() *item {
+	it := s.ready[0]
+	s.ready = slices.Delete(s.ready, 0, 1)
+	s.waiting--
+	s.bytes -= it.row.Size
+	return it
+}
+
+func inFileOrder(a, b *item) int {
+	return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row.Number, b.row.Number))
+}
 
 // newJob makes the job of a row that is about to be carried, and counts it. From here on, the row's outcome says what
 // happened, not what is planned. The digests are made here, under the lock: carry decides again without the lock.
@@ -150,26 +164,19 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return j
 }
 
-// start gives a lane a goroutine (carry, carried for each row): one whose lane has ended, if any, for its grown stack.
-func (e *engine) start(l *lane, j *job) {
-	l.idle, l.job = false, j
+// start begins a lane: with this job, or with the next row that has its turn. It uses a goroutine whose own lane has
+// ended, if there is one, for its grown stack.
+func (e *engine) start(j *job) {
 	e.lanes.active++
 	select {
-	case e.idle <- l:
+	case e.idle <- j:
 	default:
 		e.group.Go(func() {
-			for goesOn := true; goesOn; l, goesOn = <-e.idle { // lane after lane
-				e.guarded(func() {
-					for l.job != nil || e.next(l) { // row after row
-						j := l.job
-						whole := e.carry(j)
-						if e.carried(l); whole { // after a panic, something may still use it
-							e.jobs.Put(j)
-						}
-					}
-				})
+			for goesOn := true; goesOn; j, goesOn = <-e.idle { // lane after lane
+				e.guarded(func() { e.lane(j) })
 				e.mu.Lock()
 				e.lanes.active--
+				e.spread()
 				e.changed.Broadcast()
 				e.mu.Unlock()
 			}
@@ -177,10 +184,28 @@ func (e *engine) start(l *lane, j *job) {
 	}
 }
 
-// carried counts how the row of a lane has ended. If the ledger refused it, the row goes back or is put off, once.
-func (e *engine) carried(l *lane) {
-	j := l.job
-	l.job = nil
+// spread begins a lane if a row waits for one. That lane begins the next.
+func (e *engine) spread() {
+	if e.stopped == nil && len(e.lanes.ready) > 0 && e.lanes.active < e.lanes.most {
+		e.start(nil)
+	}
+}
+
+// lane carries rows that have their turn, one after another.
+func (e *engine) lane(j *job) {
+	if j == nil {
+		j = e.next()
+	}
+	for ; j != nil; j = e.next() {
+		whole := e.carry(j)
+		if e.carried(j); whole { // after a panic, something may still use it
+			e.jobs.Put(j)
+		}
+	}
+}
+
+// carried counts how a row has ended. If the ledger refused it, it waits for a second decision, but only once.
+func (e *engine) carried(j *job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
@@ -191,14 +216,11 @@ func (e *engine) carried(l *lane) {
 	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// the ledger knew more than the last look-up: decide once more, but later if another worker holds the row
 	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.second && e.stopped == nil {
-		if j.second = true; errors.Is(j.refusal, checkpoint.ErrOtherMaySend) {
-			e.lanes.putOff(j.item, e.leadNames(j.item))
-		} else {
-			l.waiting = slices.Insert(l.waiting, 0, j.item)
-			e.lanes.count(j.item, 1)
-		}
+		j.second, j.aside = true, errors.Is(j.refusal, checkpoint.ErrOtherMaySend)
+		e.lanes.wait(j.item, j.names)
 		return
 	}
+	e.lanes.leave(j.item)
 	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
 		// this send made no lead, but the earlier send is still in doubt
 		j.entry = j.before
@@ -212,42 +234,30 @@ func (e *engine) carried(l *lane) {
 	e.stopLocked(e.collect(j.item, j.ending))
 }
 
-// next decides about the rows of a lane until one needs a request. It returns false if the lane has no more rows.
-func (e *engine) next(l *lane) bool {
+// next looks up rows that have their turn, and decides about them, until one needs a lane. Without one it returns nil.
+// If the look-up shows other names, the row waits under these: a row under way may be about to change that lead.
+func (e *engine) next() *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
-		if !e.lookAgain(l, it) {
-			continue
+	for e.stopped == nil && len(e.lanes.ready) > 0 {
+		it := e.lanes.take()
+		e.spread()
+		if e.lookUp(it) {
+			if names := e.leadNames(it); !slices.Equal(names, it.names) {
+				e.lanes.wait(it, names)
+				continue
+			}
 		}
 		step := e.plan(it)
 		switch {
-		case e.stopped == nil && step.Action == Nothing:
+		case e.stopped == nil && !step.Action.needsLane():
 			e.end(it, step)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
 			e.stopLocked(e.collect(it, notReached))
 		default:
-			l.job = e.newJob(it, step)
-			return true
+			return e.newJob(it, step)
 		}
 	}
-	l.idle = true
-	return false
-}
-
-// lookAgain looks a row up when its turn comes, and again while that shows new names: a row of another lane may have
-// changed that lead meanwhile. If another lane has one of the names, lookAgain puts the row off and returns false.
-func (e *engine) lookAgain(l *lane, it *item) bool {
-	for e.stopped == nil && e.lookUp(it) {
-		names := e.leadNames(it)
-		if other := e.lanes.find(names); other != nil && other != l && !other.idle {
-			e.lanes.putOff(it, names)
-			return false
-		}
-		if e.lanes.addNames(l, names) {
-			break
-		}
-	}
-	return true
+	return nil
 }

@@ -44,42 +44,62 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// A row joins a lane under way before one that has ended. If two lanes under way have its names, or a row that was put
-// off has one of them, it is put off too.
-func TestARowJoinsTheLaneOfItsNames(t *testing.T) {
+// A row has its turn when it is first in the queue of each of its names: an earlier row that learns a name goes before
+// later ones, but behind a row that has its turn.
+func TestARowWaitsInTheQueuesOfAllItsNames(t *testing.T) {
+	name := func(s string) leadName { return leadName{checkpoint.ByKey, s} }
+	a, b, c, d := name("a"), name("b"), name("c"), name("d")
+	var rows []*item
+	for i := range 6 {
+		rows = append(rows, &item{row: source.Row{Number: i}})
+	}
 	s := newLanes(2)
-	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
-	one, two := new(lane), new(lane)
-	s.addNames(one, k1)
-	s.addNames(two, k2)
-	if s.find(both) != &s.ofLate || s.find(k1) != one {
-		t.Error("a row of two lanes that are under way is not put off")
+	for i, names := range [][]leadName{{a}, {b}, {a, b}, {d}, {a}, {c}} { // 4 waits for 2 even when 0 has ended
+		s.wait(rows[i], names)
 	}
-	if one.idle = true; s.find(both) != two {
-		t.Error("a lane that has ended goes before one that is under way")
+	for i, step := range []struct {
+		change func()
+		want   []int
+	}{
+		{func() {}, []int{0, 1, 3, 5}},
+		{func() { s.leave(rows[0]) }, nil},
+		{func() { s.wait(rows[1], []leadName{b, c}) }, nil}, // 5 has its turn, and 2 is a later row
+		{func() { s.wait(rows[3], []leadName{b}) }, nil},
+		{func() { s.leave(rows[5]) }, []int{1}},
+		{func() { s.leave(rows[1]) }, []int{2}},
+		{func() { s.leave(rows[2]) }, []int{3, 4}},
+	} {
+		step.change()
+		var turns []int
+		for len(s.ready) > 0 {
+			turns = append(turns, s.take().row.Number)
+		}
+		if !slices.Equal(turns, step.want) {
+			t.Errorf("step %d: %v, want %v", i, turns, step.want)
+		}
 	}
-	if s.putOff(&item{}, k2); len(s.late) != 1 || s.find(both) != &s.ofLate {
-		t.Error("a row goes before one that was put off")
+	if s.waiting != 0 || !s.has([]leadName{name("x"), c}) || s.has([]leadName{name("x")}) {
+		t.Errorf("%+v", s)
 	}
 }
 
 // Rows that wait behind others, and rows that wait to be written, are limited by bytes too: a thousand cells of 16 MiB
 // need more memory than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
-	e := newLanes(1)
-	k := []leadName{{checkpoint.ByKey, "k"}}
-	l := new(lane)
+	s := newLanes(1)
 	for i, full := range []bool{false, true} {
-		e.enqueue(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
-		if e.full() != full {
+		s.wait(&item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, []leadName{{checkpoint.ByKey, "k"}})
+		if s.full() != full {
 			t.Errorf("full with %d waiting: %v", i+1, !full)
 		}
 	}
-	if e.first(l); e.full() {
+	it := s.take()
+	if s.full() {
 		t.Error("still full when one has its turn")
 	}
-	if e.first(l); e.waiting != 0 || e.bytes != 0 {
-		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
+	s.leave(it)
+	if s.take(); s.waiting != 0 || s.bytes != 0 {
+		t.Errorf("%d rows of %d bytes wait", s.waiting, s.bytes)
 	}
 
 	w := &writer{files: new(report.Run), ended: make(chan []*item, 8)}
@@ -111,25 +131,6 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 			t.Errorf("a row of %d bytes: its key is a part of it: %v", it.row.Size, part)
 		}
 	}
-}
-
-// Links under way keep what is known of their content while further batches are looked up.
-func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		const rows = 3 * batchRows
-		var list []string
-		for i := range rows {
-			list = append(list, fmt.Sprintf("k%d,,x-%d,open,Person %d,%d", i, i, i, i))
-		}
-		p.service.fate = func(op, _ string) string { return map[string]string{"update": "422"}[op] }
-		o := Options{Sending: Sending{Concurrency: 64}}
-		p.must(fmt.Sprintf("partial %d", rows), p.run("import", o, list...))
-		p.service.fate = nil
-		p.must(fmt.Sprintf("created %d", rows), p.run("import", o, list...))
-		p.service.sent()
-		p.must(fmt.Sprintf("unchanged %d", rows), p.run("sync", o, list...))
-		p.sends()
-	})
 }
 
 // One lead whose answer takes ten minutes holds back only its own rows. It is not the first row, since the first create

@@ -234,9 +234,7 @@ func TestASummaryNamesFewRowsHoweverManyThereAre(t *testing.T) {
 	if n := len(tally.doubts); n != 200 || tally.doubts[199].Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
 	}
-	var s report.Summary
-	tally.report(&s)
-	if reasons := s.Errors; len(reasons) != 1 || reasons[0].Rows != 300 || len(reasons[0].Examples) != 3 || reasons[0].Examples[2].Line != 4 {
+	if reasons := tally.reasons.List(); len(reasons) != 1 || reasons[0].Rows != 300 || len(reasons[0].Examples) != 3 || reasons[0].Examples[2].Line != 4 {
 		t.Errorf("%+v", reasons)
 	}
 }

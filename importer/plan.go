@@ -29,6 +29,8 @@ const (
 
 func (a Action) requests() bool { return a == Create || a == Link || a == Update || a == Read }
 
+func (a Action) needsLane() bool { return a != Nothing && a != Draw }
+
 // Step is what the planner decided about a row: what to do, and how the row then ends.
 type Step struct {
 	Action  Action

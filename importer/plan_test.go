@@ -108,7 +108,7 @@ func TestImportPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{row: source.Row{Outcome: test.had}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, mayLack: test.lost, result: result{entry: test.known}}
+			it := &item{row: source.Row{Outcome: test.had}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, matched: matched{mayLack: test.lost}, result: result{entry: test.known}}
 			mustPlan(t, planned("this", test.by).forImport, it, test.want)
 		})
 	}
@@ -133,8 +133,8 @@ func TestRowsInDoubtAreOneReasonWheneverTheyWereSent(t *testing.T) {
 	p := planned("", Planning{})
 	for name, plan := range map[string]func(*item) Step{"import": p.forImport, "sync": p.forSync, "reconcile": p.forReconcile} {
 		p.o.RunID = "this"
-		one := plan(&item{rec: mapping.Record{Key: "k"}, by: checkpoint.ByKey, result: result{entry: at(4)}})
-		two := plan(&item{rec: mapping.Record{Key: "k"}, by: checkpoint.ByKey, result: result{entry: at(5)}})
+		one := plan(&item{rec: mapping.Record{Key: "k"}, matched: matched{by: checkpoint.ByKey}, result: result{entry: at(4)}})
+		two := plan(&item{rec: mapping.Record{Key: "k"}, matched: matched{by: checkpoint.ByKey}, result: result{entry: at(5)}})
 		if one.outcome != InDoubt || spelling.WithoutPlaces(one.text) != spelling.WithoutPlaces(two.text) || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
 		}
@@ -238,7 +238,7 @@ func TestSyncPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{rec: planRow(), by: test.found, result: result{entry: planLead()}}
+			it := &item{rec: planRow(), matched: matched{by: test.found}, result: result{entry: planLead()}}
 			known := &it.entry
 			test.row(&it.rec)
 			test.lead(known)
@@ -292,7 +292,7 @@ func TestWhatAnImportDoesWithLeadsThatExist(t *testing.T) {
 		{"forgotten", update, func(e *checkpoint.Entry) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{rec: planRow(), by: checkpoint.ByKey, result: result{entry: planLead()}}
+			it := &item{rec: planRow(), matched: matched{by: checkpoint.ByKey}, result: result{entry: planLead()}}
 			test.lead(&it.entry)
 			mustPlan(t, planned("run-2", test.by).forImport, it, test.want)
 		})

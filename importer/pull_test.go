@@ -58,7 +58,7 @@ func TestPullFileHoldsWhatIsKept(t *testing.T) {
 // Statuses without a word are listed, unless the mapping leaves them out on purpose.
 func TestPullFileHasTheWordsOfTheCRM(t *testing.T) {
 	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
-	p := newPulls(m)
+	p := &pulls{mapping: m, ahead: map[string]report.Pulled{}, unnamed: map[string]bool{}}
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
 		p.ahead[fmt.Sprint(i)] = report.Pulled{Status: status}
 	}
@@ -74,7 +74,7 @@ func TestPullFileHasTheWordsOfTheCRM(t *testing.T) {
 // The lines of the pull file are in the order of their ExternalIDs.
 func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	const leads = 100
-	p := newPulls(new(mapping.Mapping))
+	p := &pulls{mapping: new(mapping.Mapping), ahead: map[string]report.Pulled{}, unnamed: map[string]bool{}}
 	row := func(i, lead int, outcome Outcome, kept bool) {
 		it := &item{row: source.Row{Number: i}, result: result{ending: ending{outcome: outcome}}}
 		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprintf("%04d", i), "open"

@@ -64,7 +64,7 @@ func (p *planner) forReconcile(it *item) Step {
 	shown := !known.Seen.Content &&
 		(known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0)
 	switch {
-	case how.Sample > 0 && !it.late: // drawn rows are late: their turn comes after all rows were read
+	case how.Sample > 0 && !it.second: // drawn rows are decided again after all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
 		if p.readable(known) {
 			step.Action = Draw
@@ -134,7 +134,7 @@ type drift struct {
 
 // draw offers a row to the sample (reservoir sampling: all have the same chance). It returns the row left out, or nil.
 func (d *drift) draw(one *item) *item {
-	one.late = true // if it stays in the sample
+	one.second = true // if it stays in the sample
 	d.met++
 	if len(d.drawn) < d.most {
 		d.drawn = append(d.drawn, one)
@@ -206,10 +206,6 @@ type pulls struct {
 	lines   []report.Pulled          // of the file, by ExternalID; filled by finish
 	unnamed map[string]bool          // statuses for which the mapping has no word
 	lacking int                      // leads that are left out for that reason
-}
-
-func newPulls(m *mapping.Mapping) *pulls {
-	return &pulls{mapping: m, ahead: map[string]report.Pulled{}, unnamed: map[string]bool{}}
 }
 
 func (p *pulls) add(it *item) {

@@ -5,15 +5,16 @@
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
 //	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Store.Find), then a Step
-//	           │                         for each row (plan.go: forImport, forSync): endOrBegin ends it or begins a lane
-//	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
-//	           │                         joined the lane are looked up again and decided here
+//	           │                         for each row (plan.go: forImport, forSync; compare.go: compare, decide).
+//	           │                         endOrBegin ends the row (end) or begins a lane; or the row waits (lanes.wait)
+//	         lane.go       start, lane   a goroutine carries one row after another; those that waited are looked up
+//	           │                         again and decided here (next)
 //	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
 //	           │                         ─▶ link ─▶ settle; delivery decides when a request leaves, and sends it
 //	           │                         again where that is safe
 //	           │  update.go look, update read ─▶ decide again; mark ─▶ Deliver (Client.Update) ─▶ compare ─▶ settle,
 //	           │                         maybe once more; without an answer the mark stays
-//	         lane.go       carried       back under the engine's lock
+//	         lane.go       carried       back under the engine's lock; the next row of the lead may have its turn
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
 //	         writer.go     add, write    one goroutine writes batches (report.Run.Results, Reject): results.csv and the
@@ -95,7 +96,7 @@ func newRun(o Options) *run {
 		r.planFor = r.forImport
 	}
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(o.Mapping)
+		r.pulls = &pulls{mapping: o.Mapping, ahead: map[string]report.Pulled{}, unnamed: map[string]bool{}}
 	}
 	r.breaker = delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate)
 	r.breaker.Retries, r.breaker.Resend, r.breaker.Retried = o.Retries, o.ResendOn, func() { r.meter.Retried() }
