@@ -262,7 +262,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // announce may have waited for a person
 	if r.meter = meter.New(r.began); r.dry == nil {
-		r.before = report.ReadBefore(r.Files.Dir, r.summaryHead())
+		r.before = report.ReadBefore(r.Files, r.summaryHead())
 	}
 	w, err := r.openFiles()
 	if err != nil {

@@ -94,10 +94,10 @@ const (
 )
 
 // ReadBefore returns the rejects of the last run that was like this one, or nil if there is none that can be read. It
-// looks in the folder own of this run, beside it, and in RunsFolder.
-func ReadBefore(own string, like *Summary) *LastRejects {
-	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
-	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {
+// looks for the summary that this run will replace, beside its folder, and in RunsFolder.
+func ReadBefore(own Files, like *Summary) *LastRejects {
+	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own.Dir))}, mostRuns)
+	if s, err := Read(own.path(own.Summary, summaryFile)); err == nil {
 		all = append(all, s)
 	}
 	runs := slices.DeleteFunc(all, func(s *Summary) bool {

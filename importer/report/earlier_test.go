@@ -27,7 +27,9 @@ func TestTheNextRunRecognizesRejects(t *testing.T) {
 		"two bytes": {Format: "csv", Delimiter: '¦'}, "jsonl": {Format: "jsonl"},
 	} {
 		dir := filepath.Join(t.TempDir(), "20261122T031000Z-sync-0a1b2c3d")
-		r := open(t, Files{Dir: dir, Namespaced: true})
+		summary := map[bool]string{true: filepath.Join(t.TempDir(), "s.json")}[name == "jsonl"] // named by a flag
+		next := Files{Dir: filepath.Join(filepath.Dir(dir), "next"), Summary: summary}
+		r := open(t, Files{Dir: dir, Namespaced: true, Summary: summary})
 		for _, rej := range []Reject{row, keyless} {
 			rej.Namespace = "dealers"
 			must.Do(t, r.Reject(in, rej))
@@ -36,7 +38,7 @@ func TestTheNextRunRecognizesRejects(t *testing.T) {
 		s.RunID, s.Outcome = "0a1b2c3d", "attention"
 		must.Do(t, r.Finish(s))
 		like := *s
-		b := ReadBefore(dir, &like)
+		b := ReadBefore(next, &like)
 		for what, change := range map[string]func(*Reject){
 			"": func(*Reject) {}, "line": func(rej *Reject) { rej.Line = 3 }, "key": func(rej *Reject) { rej.Key = "K" },
 			"namespace": func(rej *Reject) { rej.Namespace = "" }, "outcome": func(rej *Reject) { rej.Outcome = "invalid" },
@@ -51,7 +53,7 @@ func TestTheNextRunRecognizesRejects(t *testing.T) {
 		keyless.Namespace = "dealers"
 		must.Same(t, began, b.Since(&keyless), name, "without a key")
 		like.Command = "another"
-		if ReadBefore(filepath.Join(filepath.Dir(dir), "next"), &like) != nil {
+		if ReadBefore(next, &like) != nil {
 			t.Error(name, "the run of another command counts")
 		}
 		if !Holds(firstRejects(r), func(namespace, key string) bool { return namespace == "dealers" && key == row.Key }) ||
@@ -60,7 +62,7 @@ func TestTheNextRunRecognizesRejects(t *testing.T) {
 		}
 		must.Do(t, os.Remove(firstRejects(r)))
 		like.Command = s.Command
-		if ReadBefore(filepath.Join(filepath.Dir(dir), "next"), &like) != nil {
+		if ReadBefore(next, &like) != nil {
 			t.Error(name, "rejects that are gone count")
 		}
 	}
