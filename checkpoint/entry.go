@@ -56,7 +56,7 @@ type Entry struct {
 	ExternalID   string // linked; if others changed it on the service, their value
 	Digest       Digest
 	Content      []ContentDigest
-	Code         int    // HTTP status of the answer that led here; 0: none, or a link is missing
+	Code         int    // HTTP status of the answer that led here; 0: none, or the lead is not linked yet
 	Reason       string // short class of that answer, or one of the Reasons below; never the service's text
 	File         string // input file of the row that wrote the entry
 	Line         int    // its physical line in File, from 1

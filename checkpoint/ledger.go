@@ -26,9 +26,10 @@ type Gathering struct {
 }
 
 // Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a slot with its commit. Its
-// outcome or withdrawal frees the slot, even for claims of the same commit: a commit is stored whole or not at all.
+// outcome or withdrawal frees the slot, for claims of the same commit, too: a commit is stored whole or not at all.
 //
-// One goroutine commits. It waits until so few open claims are left that a lane would soon be idle, or for patience.
+// One goroutine commits. It waits for more changes, but not longer than patience, and not while so few claims are open
+// that lanes would become idle.
 type Ledger struct {
 	Store
 	Gathering
@@ -102,7 +103,7 @@ func (l *Ledger) end() {
 
 // Do makes a change durable. Then the change's Entry is what is stored: mostly as given, but in doubt if another key
 // has its lead ID. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends first, the
-// next commit refuses the claim with the error of ctx; while no slot is free, that is the next commit of an outcome.
+// next commit refuses the claim with the error of ctx; if no slot is free, the next commit of an outcome does.
 // Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c *Change) error {
 	if c.ctx, c.Err = ctx, nil; c.done == nil {

@@ -17,7 +17,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Sender is a *leadapi.Client (leadapi.go draws a call). It never retries; its errors are *leadapi.Error.
+// Sender is a *leadapi.Client (leads.go; leadapi.go draws a call). It never retries; its errors are *leadapi.Error.
 type Sender interface {
 	Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error)
 	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
@@ -25,8 +25,8 @@ type Sender interface {
 }
 
 // carry takes a row from its step to its outcome. On the way it waits for the claim, a place in flight, the answer and
-// the outcome. At the end the outcome is durable, or its text says that the checkpoint did not store it. Then the entry
-// is what the checkpoint has. carry returns false after a panic.
+// the outcome. At the end the outcome is durable, or its text says that the checkpoint did not store it. The entry is
+// what the checkpoint has, besides an ID that it could not keep. carry returns false after a panic.
 func (e *engine) carry(j *job) (whole bool) {
 	whole = e.guarded(func() {
 		switch j.step.Action {
@@ -196,7 +196,7 @@ func (e *engine) link(j *job) {
 func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	entry := &j.entry
 	a := &answer{Lead: lead, at: time.Now()}
-	changes(nil).takeExternal(entry, &j.rec, &j.before, a)
+	changes(nil).takeExternal(entry, &j.rec, &j.before, a) // the answer's; partial becomes created
 	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, a.at
 	if j.step.Action == Link && entry.Status != "" && lead.Status != entry.Status { // others changed it since
 		see(entry, &j.before, &j.rec, a)
@@ -204,7 +204,8 @@ func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	} else if lead.Status != "" {
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
-	entry.Organization, entry.Location = cmp.Or(entry.Organization, lead.OwnerID), cmp.Or(entry.Location, lead.LocationName)
+	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
+	entry.Location = cmp.Or(entry.Location, lead.LocationName)
 	j.text = j.step.text
 	j.sayChanged(a, nil)
 	e.settle(j, j.step.outcome)
@@ -340,9 +341,9 @@ func (e *engine) ledgerRefused(j *job, err error) {
 	}
 }
 
-// commitFailed ends a row whose claim or outcome the checkpoint did not store. The outcome stays pending, or in doubt
-// if the claim is stored; it is failed if a refusal stopped the row before its request. A refusal concerns only this
-// row. Any other error ends the run.
+// commitFailed ends a row whose claim or outcome the checkpoint did not store. Without a claim the outcome is pending,
+// with one in doubt, and failed if the checkpoint refused the row before its request. A refusal ends only this row, any
+// other error the run.
 func (e *engine) commitFailed(j *job, err error) {
 	j.asStored()
 	switch refused := checkpoint.IsRefusal(err); {

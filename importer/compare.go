@@ -26,7 +26,7 @@ func (p *planner) readable(known *checkpoint.Entry) bool {
 }
 
 // field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" means that
-// the row has no value, nothing was confirmed, or the service did not show it. The rest says what happened before.
+// the row has no value, nothing was confirmed, or the service did not show it. The rest is of earlier runs.
 type field struct {
 	file      string
 	confirmed string // as last confirmed
@@ -89,8 +89,8 @@ func decide(f field, rule mapping.Rule) (d decision) {
 }
 
 // compare compares a row with its lead: the status, and the fields that the row sends. shown is the lead as the service
-// shows it now; nil: as it was last seen. Content that the file did not change is compared with shown only if all is
-// set: after an update, which may confirm it, and if the run asks for all that others changed.
+// shows it now; nil: as it was last seen. all: compare content that the file did not change, too: that is for the
+// answer to an update, which may confirm it, and for runs that ask for all that others changed.
 func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lead, all bool) (cs changes) {
 	sums := it.contentDigests(p.digests)
 	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
@@ -278,8 +278,8 @@ func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// see stores the status in an answer. One that won before wins as long as answers show it. Once it is gone, it counts
-// as the confirmed one, unless the row still has the value that lost.
+// see stores the status in an answer. One that won over the file's wins as long as answers show it. When they show
+// another one, it counts as the confirmed one, unless the row still has the value that lost.
 func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 	was := before.Seen
 	if e.Seen = was; a.Status == "" {
@@ -296,8 +296,8 @@ func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 }
 
 // takeSeen stores what the service shows of a lead in the entry, beside what was confirmed. A partial lead that has an
-// ExternalID becomes created. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's
-// one if the service's wins. So rows find the lead by both.
+// ExternalID becomes created. If others changed the ExternalID, the entry has theirs, and in WantLink the confirmed
+// one, or the row's if theirs wins: rows find the lead by both.
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	if see(e, before, rec, a); a.Status != "" && cs.of(atStatus).choice == keeps {
 		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // or what it won against before

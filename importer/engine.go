@@ -18,7 +18,7 @@ import (
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others go to a lane, or wait for earlier rows of their lead. One lock
-// guards decisions, lanes and collector. Nobody holds it while waiting for checkpoint or service; a slow disk may hold it.
+// guards decisions, lanes and collector. Nobody holds it while waiting for checkpoint or service, only for a slow disk.
 type engine struct {
 	*run
 	phases
@@ -103,7 +103,7 @@ func (e *engine) dispatchBatch(b *batch) bool {
 }
 
 // lookUp notes in rows what the checkpoint knows of their leads, and gives up the lock meanwhile. It reports false if
-// the run ends. In an import, a lead that is found by its ExternalID belongs to another row: owner describes that row.
+// the run ends. In an import, a lead that is found by its ExternalID alone is another row's: owner says whose.
 func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil { // nothing is known
 		return e.stopped == nil
@@ -128,7 +128,12 @@ func (e *engine) lookUp(items ...*item) bool {
 			queries = append(queries, checkpoint.Query{Key: former, Entry: new(checkpoint.Entry), Alike: like})
 		}
 	}
-	if err := e.find(queries); err != nil {
+	find := func() error { // its panics find the lock as it was
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		return e.ledger.Find(e.taking, queries)
+	}
+	if err := find(); err != nil {
 		if !errors.Is(err, context.Canceled) {
 			e.stopLocked(ledgerFailed(err))
 		} else if e.stopped == nil {
@@ -153,12 +158,6 @@ func (e *engine) lookUp(items ...*item) bool {
 		}
 	}
 	return e.stopped == nil
-}
-
-func (e *engine) find(queries []checkpoint.Query) error {
-	e.mu.Unlock()
-	defer e.mu.Lock()
-	return e.ledger.Find(e.taking, queries)
 }
 
 // dispatchRow decides about a row: it ends, goes to a lane, or waits for rows of its lead. false: the run ends.

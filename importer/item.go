@@ -56,12 +56,12 @@ type ending struct {
 	found   comparison // in a reconciliation
 }
 
-// job is a row that a lane carries. step.ending is the plan. The item's own ending (j.outcome, j.text) and its result
-// (j.entry, j.attempts) are true if nothing more happens.
+// job is a row that a lane carries. step.ending says how it ends if all goes well, the item's own ending (j.outcome,
+// j.text) and result (j.entry, j.attempts) how it would end if nothing more happened.
 type job struct {
 	*item
 	step      Step
-	before    checkpoint.Entry   // what was known of the lead
+	before    checkpoint.Entry   // what was known of the lead before its request; look adds what its read showed
 	durable   checkpoint.Entry   // what the ledger has of it now
 	change    *checkpoint.Change // what the ledger is asked to store
 	refusal   error              // why the ledger refused the claim or the mark: the request was not sent

@@ -20,10 +20,10 @@ const lanesPerPlace = 4
 const slotsPerPlace = 2
 
 // lanes are goroutines, each of which carries one row at a time, and the queues of rows that wait for one. A row is in
-// a queue for each name of its lead, in file order, until it has ended. It has its turn once it is first in all of them.
+// a queue for each name of its lead, in file order, until it has ended. Its turn comes when it is first in all of them.
 // So the rows of a lead go one after another, and a row waits only for earlier rows or for rows that have their turn.
-// An empty queue stays until the next batch is looked up: only that look-up shows how its rows ended. The engine's lock
-// guards all this.
+// A queue that is empty again stays until the next batch: the rest of this batch was looked up too early to know how
+// its rows ended. The engine's lock guards all this.
 type lanes struct {
 	queues   map[leadName][]*item
 	ready    []*item // rows that have their turn and wait for a lane, in file order
@@ -79,7 +79,7 @@ func newLanes(places int) lanes {
 
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
-// has reports whether a row with one of these names is in the lanes, or has ended since the last look-up of a batch.
+// has reports whether a row with one of these names is in the lanes, or was when this batch was looked up, or since.
 func (s *lanes) has(names []leadName) bool {
 	return slices.ContainsFunc(names, func(n leadName) bool { return s.queues[n] != nil })
 }
@@ -148,7 +148,7 @@ func inFileOrder(a, b *item) int {
 }
 
 // newJob makes the job of a row that is about to be carried, and counts it. From here on, the row's outcome says what
-// happened, not what is planned. The digests are made here, under the lock: carry decides again without the lock.
+// happened, not what is planned. The digests are made here, since carry may need them without the lock.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.requests() {
@@ -164,8 +164,8 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return j
 }
 
-// start begins a lane: with this job, or with the next row that has its turn. It uses a goroutine whose own lane has
-// ended, if there is one, for its grown stack.
+// start begins a lane: with this job, or with the next row that has its turn. A goroutine whose own lane has ended is
+// used again, for its grown stack.
 func (e *engine) start(j *job) {
 	e.lanes.active++
 	select {
@@ -173,7 +173,17 @@ func (e *engine) start(j *job) {
 	default:
 		e.group.Go(func() {
 			for goesOn := true; goesOn; j, goesOn = <-e.idle { // lane after lane
-				e.guarded(func() { e.lane(j) })
+				e.guarded(func() {
+					if j == nil {
+						j = e.next()
+					}
+					for ; j != nil; j = e.next() { // row after row
+						whole := e.carry(j)
+						if e.carried(j); whole { // after a panic, something may still use it
+							e.jobs.Put(j)
+						}
+					}
+				})
 				e.mu.Lock()
 				e.lanes.active--
 				e.spread()
@@ -188,19 +198,6 @@ func (e *engine) start(j *job) {
 func (e *engine) spread() {
 	if e.stopped == nil && len(e.lanes.ready) > 0 && e.lanes.active < e.lanes.most {
 		e.start(nil)
-	}
-}
-
-// lane carries rows that have their turn, one after another.
-func (e *engine) lane(j *job) {
-	if j == nil {
-		j = e.next()
-	}
-	for ; j != nil; j = e.next() {
-		whole := e.carry(j)
-		if e.carried(j); whole { // after a panic, something may still use it
-			e.jobs.Put(j)
-		}
 	}
 }
 
@@ -226,7 +223,7 @@ func (e *engine) carried(j *job) {
 		j.entry = j.before
 		j.ending = inDoubtBefore(&j.entry).ending
 	}
-	// from now on the row counts as a doubt of this run, not of an earlier one; in a fleet Standing is 0 then
+	// this run has sent it again: it is no doubt of an earlier run any more (in a fleet, Standing is always 0)
 	if e.Terms == nil && j.resends() && j.attempts > 0 && j.refusedAs == 0 {
 		e.Limits.Standing--
 	}

@@ -61,7 +61,7 @@ type Planning struct {
 	Missing          string // rows of a sync without a known lead: MissingCreate, MissingIgnore, else only reported
 	CheckRemote      Reads
 	Reconciling      Reconciling
-	Conflict         mapping.Rule // what to do about a field that others changed
+	Conflict         mapping.Rule // what to do about a field that others changed; "": RuleReport
 	HoldReopen       bool         // --reopen hold
 	ReadByExternalID bool         // --read external-id: a read sends the ExternalID last confirmed
 }

@@ -35,7 +35,7 @@ func (a Action) needsLane() bool { return a != Nothing && a != Draw }
 type Step struct {
 	Action  Action
 	changes // for Update and StoreSeen: the row compared with its lead
-	ending  // if the request is confirmed; for a create with an ExternalID, if the link is
+	ending  // once its last request is confirmed: of a create with an ExternalID, that is the link
 }
 
 // ends returns the step that ends a row and does nothing.
@@ -57,7 +57,8 @@ type planner struct {
 	since   time.Time // --fresh: leads confirmed or read since then are not read
 }
 
-// plan decides about a row. A row that fails a check is never sent. In an import, its outcome says if its lead exists.
+// plan decides about a row. A row that fails a check is never sent. In an import, its outcome says whether its lead
+// exists.
 func (p *planner) plan(it *item) Step {
 	faults := it.faults
 	switch state := it.entry.State; {
@@ -176,7 +177,7 @@ func (p *planner) forSync(it *item) Step {
 }
 
 // planUpdate decides how to bring a lead in step with its row: before a read (shown is nil), and again with an answer.
-// While an update of this run has no answer, nothing is sent: that update may still arrive.
+// If an earlier row's update of the lead got no answer in this run, nothing is sent: that update may still arrive.
 func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	known := &it.entry
 	cs := p.compare(it, known, shown, p.o.CheckRemote == ReadAll)

@@ -1,28 +1,30 @@
 // Package importer carries rows from files into the lead service, once each. It is the only package that knows the
 // order of steps. Import, sync, reconcile and validate are one engine that decides in different ways. One item holds a
-// row all the way (item.go), with what is known of its lead and how the row ends. This file opens the checkpoint.
+// row all the way (item.go), with what is known of its lead and how the row ends.
 //
-//	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
-//	           │ batches                 its rows (mapping.Binding.Map) and their digests
+//	files ─▶ intake.go     run           one goroutine reads (source/file.go: Next); one for each batch makes Records
+//	           │ batches                 of its rows (mapping/record.go: Map) and their digests
 //	         engine.go     dispatchBatch the dispatcher, a goroutine: one look-up for a batch (Store.Find), then a Step
 //	           │                         for each row (plan.go: forImport, forSync; compare.go: compare, decide).
-//	           │                         endOrBegin ends the row (end) or begins a lane; or the row waits (lanes.wait)
-//	         lane.go       start, lane   a goroutine carries one row after another; those that waited are looked up
+//	           │                         endOrBegin ends the row or begins a lane; or the row waits (lanes.wait)
+//	         lane.go       start         a goroutine carries one row after another; those that waited are looked up
 //	           │                         again and decided here (next)
-//	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
-//	           │                         ─▶ link ─▶ settle; delivery decides when a request leaves, and sends it
-//	           │                         again where that is safe
-//	           │  update.go look, update read ─▶ decide again; mark ─▶ Deliver (Client.Update) ─▶ compare ─▶ settle,
-//	           │                         maybe once more; without an answer the mark stays
+//	         carry.go      carry, create claim (Ledger.Do) ─▶ Deliver (leadapi/leads.go: Create) ─▶ settle (partial)
+//	           │                         ─▶ link ─▶ settle. delivery/delivery.go: Deliver decides when a request
+//	           │                         leaves, and sends it again where that is safe
+//	           │  update.go look         read ─▶ decide again
+//	           │            update       mark ─▶ Deliver (Update) ─▶ compare ─▶ settle, maybe once more; without an
+//	           │                         answer the mark stays. patch, store and settle are in carry.go
 //	         lane.go       carried       back under the engine's lock; the next row of the lead may have its turn
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
-//	         writer.go     add, write    one goroutine writes batches (report.Run.Results, Reject): results.csv and the
-//	                                     others, with a buffer of 64 KiB; if the disk is slow, the run waits
+//	         writer.go     add, write    one goroutine writes batches (report/rows.go: Results, Reject) to results.csv
+//	                                     and the others, with a buffer of 64 KiB; if the disk is slow, the run waits
 //
 // Claim, mark and settle (Ledger.Do; one goroutine calls Store.Commit for many rows) return once they are synced. A
-// kill before a claim or mark leaves nothing, after settle only lines of the results are missing, in between the row
-// is in doubt, partial or unsettled. After the checkpoint is closed, files get their names, the summary last.
+// kill before the claim or the mark leaves nothing. Between claim and settle the row is in doubt, between the two
+// settles of a new lead partial, between mark and settle unsettled. After the last settle only lines of the results are
+// missing. After the checkpoint is closed, files get their names, the summary last.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
 // needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been
@@ -55,7 +57,45 @@ import (
 //
 // Run returns the summary, also if the run ended early. An error means that nothing was sent. With DryRun, import and
 // sync decide by the checkpoint, but send and write nothing.
-func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRun(o).execute(ctx) }
+func Run(ctx context.Context, o Options) (*report.Summary, error) {
+	r := newRun(o)
+	if err := r.fits(); err != nil {
+		return nil, err
+	}
+	if err := r.intake.bind(); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Command == "validate":
+		r.dry.examine()
+		return r.perform(ctx)
+	case !r.DryRun:
+		trace := r.Client.Observe
+		r.Client.Leave = r.breaker.MayLeave
+		r.Client.Observe = func(c leadapi.Call) {
+			if r.meter.Observe(c); trace != nil {
+				trace(c)
+			}
+		}
+		client, err := leadapi.New(r.Client)
+		if err != nil {
+			return nil, err
+		}
+		defer client.Close()
+		r.sender, r.breaker.Reach = client, client.Reach
+	}
+	l, err := openLedger(&r.Options)
+	if err != nil {
+		return nil, err
+	}
+	if l != nil {
+		defer l.Drop() // after a refusal; else finish has closed it
+		if err := r.prepare(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	return r.perform(ctx)
+}
 
 // run is one command, from its options to its summary.
 type run struct {
@@ -101,46 +141,6 @@ func newRun(o Options) *run {
 	r.breaker = delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate)
 	r.breaker.Retries, r.breaker.Resend, r.breaker.Retried = o.Retries, o.ResendOn, func() { r.meter.Retried() }
 	return r
-}
-
-// execute connects the run to service and checkpoint, and performs it.
-func (r *run) execute(ctx context.Context) (*report.Summary, error) {
-	if err := r.fits(); err != nil {
-		return nil, err
-	}
-	if err := r.intake.bind(); err != nil {
-		return nil, err
-	}
-	switch {
-	case r.Command == "validate":
-		r.dry.examine()
-		return r.perform(ctx)
-	case !r.DryRun:
-		trace := r.Client.Observe
-		r.Client.Leave = r.breaker.MayLeave
-		r.Client.Observe = func(c leadapi.Call) {
-			if r.meter.Observe(c); trace != nil {
-				trace(c)
-			}
-		}
-		client, err := leadapi.New(r.Client)
-		if err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		r.sender, r.breaker.Reach = client, client.Reach
-	}
-	l, err := openLedger(&r.Options)
-	if err != nil {
-		return nil, err
-	}
-	if l != nil {
-		defer l.Drop() // after a refusal; else finish has closed it
-		if err := r.prepare(ctx, l); err != nil {
-			return nil, err
-		}
-	}
-	return r.perform(ctx)
 }
 
 // openLedger opens the checkpoint. It returns nil for a dry run that finds none.

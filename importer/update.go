@@ -45,7 +45,8 @@ func (e *engine) look(j *job) {
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
 	}
-	j.step.takeExternal(&j.entry, &j.rec, &j.before, a) // stays even if the update fails, like what was seen
+	// what the read showed is kept even if the update fails, and the update is compared with it
+	j.step.takeExternal(&j.entry, &j.rec, &j.before, a)
 	see(&j.entry, &j.before, &j.rec, a)
 	j.before.Seen, j.before.Status, j.before.ExternalID = j.entry.Seen, j.entry.Status, j.entry.ExternalID
 	j.before.WantLink, j.before.AsksLink = j.entry.WantLink, j.entry.AsksLink
@@ -93,7 +94,7 @@ func (e *engine) update(j *job) {
 		if j.outcome != Updated || e.taking.Err() != nil {
 			return
 		}
-		again := e.planUpdate(j.item, lead) // by the settled entry: Nothing, unless others changed a value
+		again := e.planUpdate(j.item, lead) // Nothing, unless others changed a value
 		if again.outcome == Conflict {
 			j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
 			j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
@@ -252,7 +253,7 @@ func (j *job) sayOthers(fields ...string) {
 func (j *job) sayChanged(a *answer, cs changes) {
 	before, service := &j.before, a.Status
 	if slices.Contains(a.sent, atStatus) {
-		service = before.Seen.Status
+		service = before.Seen.Status // a.Status is what was sent
 		if from := cmp.Or(service, before.Status); a.Status != from {
 			j.moved = report.Transition{From: from, To: a.Status}
 		}

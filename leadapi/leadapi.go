@@ -3,7 +3,7 @@
 // The importer makes one call for each request. It decides when to wait, to repeat and to give up; this package never
 // does. The package knows nothing of rows, files or checkpoints.
 //
-//	Create, Update
+//	Create, Update                     leads.go
 //	   │ a token                    token.go     renewed once for all calls
 //	   ▼
 //	 a slot ─▶ a connection         conn.go      at most Concurrency; one that rested for < 750 ms, else a new one:

@@ -20,8 +20,8 @@ import (
 // Record is a row after mapping: what the service should hold of it.
 type Record struct {
 	// Key identifies the row on each run. It is trimmed and never empty; with a namespace it includes the namespace
-	// (see rowkey.Effective). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns
-	// that are not empty, sorted by name.
+	// (see rowkey.Effective). Without a key in the mapping it is the ExternalID; without that, too, it is "row-" and 32
+	// hexadecimal digits of SHA-256 over the row's own columns that are not empty, sorted by name.
 	Key string
 	// LeadID is the service's own ID of the lead: at most 128 letters, digits, dots, underscores, hyphens; "": unknown.
 	LeadID string

@@ -39,7 +39,8 @@ var ErrStopping = errors.New("the run is stopping")
 type Call func(ctx context.Context, anew bool) error
 
 // Deliver runs call(awaiting) in the caller's goroutine until the answer is final. It returns the number of sends, and
-// nil, the last error of call, ErrStopping (leaving has ended) or a *Stop. The caller reports what a create showed.
+// an error: the last one of call, ErrStopping (leaving has ended), a *Stop, or nil. The caller reports what a create
+// showed.
 func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {

@@ -95,7 +95,7 @@ func (f *File) Warnings() []string { return f.info.Warnings }
 // row, and a *LostError if the file cannot be read any further.
 func (f *File) Next(r *Row) error {
 	if len(f.ahead) == 0 && f.ended == nil && f.info.Frame.SkipFooter == 0 {
-		return f.next(r)
+		return f.readNext(r)
 	}
 	if len(f.ReadAhead(1)) == 0 {
 		return f.ended
@@ -110,7 +110,7 @@ func (f *File) ReadAhead(n int) []Row {
 	skipped := f.info.Frame.SkipFooter
 	for f.ready < n && f.ended == nil {
 		var row Row // keeps its cells
-		if f.next(&row) != nil {
+		if f.readNext(&row) != nil {
 			f.leaveOut(skipped)
 			break
 		}
@@ -192,8 +192,8 @@ func (f *File) leaveOut(lines int) {
 	f.ahead = f.ahead[:f.ready]
 }
 
-// next reads the next row of the table, or returns what ended the reading.
-func (f *File) next(r *Row) error {
+// readNext reads the next row of the table, or returns what ended the reading.
+func (f *File) readNext(r *Row) error {
 	r.Clear(f.info.Header)
 	err := f.reader.Next(r)
 	footer := f.info.Frame.Footer
