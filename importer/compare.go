@@ -191,7 +191,7 @@ type change struct {
 	decision
 }
 
-// Indexes of the fields that are no content.
+// Indexes of the fields that are not content.
 const (
 	atStatus   = -1
 	atExternal = -2

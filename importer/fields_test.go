@@ -83,7 +83,7 @@ func TestConflictRulesDecideFieldByField(t *testing.T) {
 		"an ExternalID, reported":   {nil, Planning{}, "ExternalID", "y", "a,,z,open,Ann,1", "conflict 1", "-"},
 		"an ExternalID, by file":    {nil, Planning{Conflict: mapping.RuleFile}, "ExternalID", "y", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
 		"an ExternalID, kept":       {ruled, Planning{}, "ExternalID", "y", "a,,z,contacted,Ann,1", "updated 1", `{"Status":"contacted"}`},
-		"an ExternalID, unmoved":    {nil, Planning{}, "Status", "open", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
+		"ExternalID, unmoved":       {nil, Planning{}, "Status", "open", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			paired(t, func(t *testing.T, p *pair) {

@@ -280,7 +280,7 @@ func newFileStore(t testing.TB) *fileStore {
 
 func openFileStore(t testing.TB, path string) *fileStore {
 	t.Helper()
-	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk"}
+	target := checkpoint.Target{BaseURL: "https://a.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk"}
 	s, err := bolt.Open(path, target, bolt.Options{AnyPlace: true, Unsynced: true})
 	must.Do(t, err)
 	t.Cleanup(func() { s.Close() })

@@ -162,8 +162,8 @@ func (r *intake) mapBatch(b *batch) {
 	b.items = mine
 }
 
-// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults. A row has a Problem if it could not be
-// split into cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
+// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults. A row that could not be split into
+// cells has a Problem. Single cells of a workbook may have Faults. Repeats: the row is the header once more.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
 	*it = item{input: it.input, row: *row, binding: it.binding, rec: mapping.Record{Content: rec.Content[:0]}}

@@ -44,8 +44,7 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// A row has its turn when it is first in the queue of each of its names: an earlier row that learns a name goes before
-// later ones, but behind a row that has its turn.
+// An earlier row that learns a name waits before later rows, but behind a row that has its turn.
 func TestARowWaitsInTheQueuesOfAllItsNames(t *testing.T) {
 	name := func(s string) leadName { return leadName{checkpoint.ByKey, s} }
 	a, b, c, d := name("a"), name("b"), name("c"), name("d")

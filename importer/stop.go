@@ -140,7 +140,7 @@ func (l *limiter) created(it *item, refused bool) {
 	}
 }
 
-// mayBegin reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
+// mayBegin reports whether one more row may be sent while underWay rows are being sent. why, if not nil, ends the run.
 func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 	switch most := l.limits.MaxCreates; {
 	case a.requests() && l.noneAccepted() && underWay > 0 && l.counts.Sent+underWay >= l.first:

@@ -107,7 +107,7 @@ func through(t testing.TB, c Config, proxy string) Config {
 
 const proxyUser, proxyPassword, proxyLogin = "us@er", "p4nted:/#word", "us%40er:p4nted%3A%2F%23word@"
 
-// fault 43: creates succeed over every kind of proxy, to services with and without TLS. A client that asks an HTTP proxy
+// fault 43: creates work over every kind of proxy, to services with and without TLS. A client that asks an HTTP proxy
 // for a tunnel asks for one only.
 func TestCreatesGoThroughProxies(t *testing.T) {
 	var made atomic.Int64

@@ -116,7 +116,7 @@ func TestDeliverSendsAsOftenAsInterfaceSays(t *testing.T) {
 		{name: "503 named by --resend-on", script: answers{after(503, time.Minute), nil}, resend: map[int]bool{503: true}, tries: 2},
 		{name: "503 without", script: answers{status(503)}, tries: 1, fails: true},
 		{name: "500", script: answers{status(500)}, tries: 1, fails: true},
-		{name: "500 named by --resend-on", script: answers{status(500), nil}, resend: map[int]bool{500: true}, tries: 2},
+		{name: "500, by --resend-on", script: answers{status(500), nil}, resend: map[int]bool{500: true}, tries: 2},
 		{name: "408", script: answers{status(408)}, tries: 1, fails: true},
 		{name: "broken connection", script: answers{broken}, tries: 1, fails: true},
 		{name: "redirect", script: answers{status(302)}, tries: 1, fails: true},

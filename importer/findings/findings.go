@@ -5,6 +5,7 @@ package findings
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 
@@ -68,28 +69,29 @@ func (k *Kinds) List() (list []report.Reason) {
 	return list
 }
 
-// Repeats finds keys that occur in several rows, and keys that look alike. It takes 16 bytes a row. Different keys with
-// the same hash count as one key; that is too rare to matter.
+// Repeats finds keys that occur in several rows, and keys that look alike. It takes 16 bytes a row, and 8 more for a row
+// whose line is not one below that of the row before it. Different keys with the same hash count as one key; that is too
+// rare to matter.
 type Repeats struct {
 	seed  maphash.Seed
 	parts [1 << 8][][]sighting // by the first byte of the hash, in chunks
 	files []string             // the inputs
 	begin []uint32             // for each of them, the number of rows before it
 	last  uint32               // the last row added, counted over all inputs
+	lines []position           // of each row whose line is not one below that of the row before it
 }
 
-// sighting is a row and its key. The hash has three parts: the hash of the folded key, which look-alikes share; a short
-// hash of the key itself, 0 if the key is its own fold; and what is planned for the row.
+type position struct{ row, line uint32 }
+
+// sighting is a row and its key.
 type sighting struct {
-	hash         uint64
-	number, line uint32 // the row, counted over all inputs; its line in its own input
+	fold    uint64 // hash of the folded key, which look-alikes share
+	row     uint32 // counted over all inputs
+	own     uint16 // short hash of the key itself; 0: the key is its own fold
+	planned uint8  // what is planned for the row
 }
 
-const ownBits, planBits, chunk = 16, 2, 256 // bits of a hash; sightings in a chunk (4 KiB)
-
-func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
-func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
-func (s sighting) planned() uint64 { return s.hash & (1<<planBits - 1) }
+const plans, chunk = 4, 256 // kinds of plans; sightings in a chunk (4 KiB)
 
 // NewRepeats makes an empty Repeats.
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
@@ -101,24 +103,29 @@ func (r *Repeats) Add(key, fold string, planned uint8, input int, at report.Plac
 		r.files, r.begin = append(r.files, at.File), append(r.begin, r.last)
 	}
 	r.last = r.begin[input] + uint32(at.Row)
-	hash, own := maphash.String(r.seed, fold), uint64(0)
-	if fold != key {
-		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
+	if n := len(r.lines); n == 0 || int(r.lines[n-1].line+r.last-r.lines[n-1].row) != at.Line {
+		r.lines = append(r.lines, position{r.last, uint32(at.Line)})
 	}
-	part := &r.parts[hash>>56]
+	seen := sighting{fold: maphash.String(r.seed, fold), row: r.last, planned: planned}
+	if fold != key {
+		seen.own = uint16(1 + maphash.String(r.seed, key)%math.MaxUint16)
+	}
+	part := &r.parts[seen.fold>>56]
 	if n := len(*part); n == 0 || len((*part)[n-1]) == chunk {
 		*part = append(*part, make([]sighting, 0, chunk))
-		if hash>>56 == 0 { // about once a MiB
+		if seen.fold>>56 == 0 { // about once a MiB
 			garbage.Reserve(16 * int(r.last))
 		}
 	}
 	last := &(*part)[len(*part)-1]
-	*last = append(*last, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
+	*last = append(*last, seen)
 }
 
-func (r *Repeats) place(s sighting) report.Place {
-	next, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
-	return report.Place{File: r.files[next-1], Line: int(s.line), Row: int(s.number - r.begin[next-1])}
+func (r *Repeats) place(row uint32) report.Place {
+	next, _ := slices.BinarySearch(r.begin, row) // rows count from 1
+	i, _ := slices.BinarySearchFunc(r.lines, row+1, func(p position, row uint32) int { return cmp.Compare(p.row, row) })
+	line := r.lines[i-1].line + row - r.lines[i-1].row
+	return report.Place{File: r.files[next-1], Line: int(line), Row: int(row - r.begin[next-1])}
 }
 
 // Repeat is a row whose key is also in an earlier row (First).
@@ -126,9 +133,9 @@ type Repeat struct{ At, First report.Place }
 
 // Repeated is what Repeats found.
 type Repeated struct {
-	Same    Occurrences        // rows that repeat an earlier key
-	Alike   Occurrences        // rows whose key looks like that of an earlier row
-	Planned [1 << planBits]int // number of keys by what is planned; keys that look alike count as one
+	Same    Occurrences // rows that repeat an earlier key
+	Alike   Occurrences // rows whose key looks like that of an earlier row
+	Planned [plans]int  // number of keys by what is planned; keys that look alike count as one
 }
 
 // Occurrences counts rows and keeps the first ones, in file order.
@@ -138,7 +145,7 @@ type Occurrences struct {
 	numbers []uint32 // of these rows
 }
 
-// Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. Call it once.
+// Found counts the rows whose key is in an earlier row, and keeps the first of each kind, up to most. Call it once.
 func (r *Repeats) Found(most int) (f Repeated) {
 	for _, part := range r.parts {
 		// the first row of each folded key: a map is faster here than sorting
@@ -146,18 +153,18 @@ func (r *Repeats) Found(most int) (f Repeated) {
 		for _, some := range part {
 			for i := range some {
 				s := &some[i]
-				origin, known := first[s.fold()]
+				origin, known := first[s.fold]
 				switch {
 				case !known:
-					origin, first[s.fold()] = s, s
-				case s.own() == origin.own():
+					origin, first[s.fold] = s, s
+				case s.own == origin.own:
 					f.Same.add(r, *s, *origin, most)
 				default:
 					f.Alike.add(r, *s, *origin, most)
 				}
-				if plan := s.planned(); plan != 0 && (!known || origin.planned() == 0) {
-					f.Planned[plan]++
-					origin.hash |= plan // note at the first row that the key has a plan
+				if s.planned != 0 && (!known || origin.planned == 0) {
+					f.Planned[s.planned]++
+					origin.planned = s.planned // note at the first row that the key has a plan
 				}
 			}
 		}
@@ -167,8 +174,8 @@ func (r *Repeats) Found(most int) (f Repeated) {
 
 func (a *Occurrences) add(r *Repeats, s, origin sighting, most int) {
 	a.Rows++
-	if at, _ := slices.BinarySearch(a.numbers, s.number); at < most {
-		a.numbers = slices.Insert(a.numbers, at, s.number)[:min(len(a.numbers)+1, most)]
-		a.First = slices.Insert(a.First, at, Repeat{r.place(s), r.place(origin)})[:len(a.numbers)]
+	if at, _ := slices.BinarySearch(a.numbers, s.row); at < most {
+		a.numbers = slices.Insert(a.numbers, at, s.row)[:min(len(a.numbers)+1, most)]
+		a.First = slices.Insert(a.First, at, Repeat{r.place(s.row), r.place(origin.row)})[:len(a.numbers)]
 	}
 }

@@ -140,7 +140,7 @@ func (s *Summary) Attention() (n int) {
 type Attentions struct {
 	Rows  int       `json:"rows"`
 	New   int       `json:"new"`
-	Since time.Time `json:"since,omitzero"` // when the run before began; zero: no such run is known
+	Since time.Time `json:"since,omitzero"` // when the run before began; zero: no earlier run is known
 }
 
 // news says how many of the rows that need attention are new, or returns "" if no earlier run is known.

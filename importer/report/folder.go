@@ -345,7 +345,7 @@ func (o *output) checkUnreplaced() error {
 	return nil
 }
 
-// remove removes the output, and the files named beside in its folder.
+// remove removes the output, and these other files in its folder.
 func (o *output) remove(beside ...string) error {
 	defer o.file.Close()
 	if o.partial == "" {

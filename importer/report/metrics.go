@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// CheckMetrics refuses "-" and what is no regular file as the metrics file, because a run replaces that file.
+// CheckMetrics refuses a metrics file that is "-" or not a regular file: a run replaces it.
 func CheckMetrics(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -173,7 +173,7 @@ type Unkept struct {
 	RunID     string `csv:"run_id"`
 }
 
-// keptInResults reports whether the results hold the lead IDs that the checkpoint lacks, with the run's witness beside.
+// keptInResults reports whether the results hold the lead IDs that the checkpoint lacks, in a folder with the witness.
 func (s *Summary) keptInResults() bool { return s.witnessed && s.Target.BaseURL != inSandbox }
 
 // WriteUnkept writes the lead IDs that neither the checkpoint nor the results hold.

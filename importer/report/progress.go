@@ -35,7 +35,6 @@ type Progress struct {
 	began     time.Time // about when the first row was sent
 	mu        sync.Mutex
 	bar       *progressbar.ProgressBar
-	line      string    // on the terminal now
 	perSecond float64   // rows sent since began
 	logged    time.Time // when the last log line was written
 }
@@ -50,7 +49,7 @@ const (
 // while nothing moves. Its spinner is off, because it needs a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
-		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		progressbar.OptionSetWriter(&fitted{ProgressOptions: &o}), progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
@@ -60,17 +59,22 @@ func NewProgress(o ProgressOptions) *Progress {
 	return &Progress{options: o, began: now, bar: bar, logged: now}
 }
 
-// show replaces the line on the terminal; "" clears it. It ignores errors: a lost terminal must not stop the run.
-func (p *Progress) show(line string) {
-	room := max(1, p.options.Width()-1)
-	if line = spelling.Shorten(line, room); line == p.line {
-		return
-	}
-	text := fmt.Sprintf("\r%-*s", min(utf8.RuneCountInString(p.line), room), line)
-	if p.line = line; line == "" {
+// fitted is a terminal that cuts the bar to its current width: a line that fills it cannot be overwritten.
+type fitted struct {
+	*ProgressOptions
+	line string // on the terminal now
+}
+
+// Write replaces the line; a blank one clears it. It ignores errors: a lost terminal must not stop the run.
+func (f *fitted) Write(drawn []byte) (int, error) {
+	room := max(1, f.Width()-1)
+	line := spelling.Shorten(strings.TrimSpace(string(drawn)), room)
+	text := fmt.Sprintf("\r%-*s", min(utf8.RuneCountInString(f.line), room), line)
+	if f.line = line; line == "" {
 		text += "\r"
 	}
-	_, _ = io.WriteString(p.options.Out, text)
+	_, _ = io.WriteString(f.Out, text)
+	return len(drawn), nil
 }
 
 // Update shows how far the run is. A run that sends nothing counts the rows that it has read.
@@ -104,10 +108,9 @@ func (p *Progress) Update(s *Summary) {
 func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := p.line
-	p.show("")
+	_ = p.bar.Clear()
 	n, err := p.options.Out.Write(text)
-	p.show(line)
+	_ = p.bar.RenderBlank()
 	return n, err
 }
 
@@ -115,7 +118,7 @@ func (p *Progress) Write(text []byte) (int, error) {
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.show("")
+	_ = p.bar.Clear()
 }
 
 // draw shows the bar and details, the most important first, because a narrow terminal cuts the end. The bar's maximum
@@ -133,7 +136,6 @@ func (p *Progress) draw(s *Summary, eta string, done int) {
 		p.bar.ChangeMax(max(p.options.Total, done+1))
 	}
 	_ = p.bar.Set(done)
-	p.show(strings.TrimSpace(p.bar.String()))
 }
 
 func (p *Progress) log(s *Summary, eta string) {

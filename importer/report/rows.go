@@ -189,7 +189,7 @@ func (l *lines) Write(cells []string) error {
 
 // Reject is a row that needs attention. Names and Cells are its own columns as read; a row of JSON has Raw instead, its
 // object on one line. All other fields are added to the row: as columns, or as an object named noteName. Text is the
-// whole row if it could not be split. It is neither cut nor defused, and marks the row as not corrected yet.
+// whole row if it could not be split, not cut and not defused. While it is there, the row is not corrected.
 type Reject struct {
 	Line      int    `csv:"leadferry_line" json:"line"`
 	Key       string `csv:"leadferry_key" json:"key"`

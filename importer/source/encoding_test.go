@@ -25,25 +25,7 @@ var alphabets = map[string]string{
 	"windows-1251": "aЖыЯё", "windows-1252": "aéŸ€Žœ", "windows-1253": "aΩέςώ", "windows-1255": "aאבתש", "windows-1256": "aبپگ\u200C",
 	"windows-1258": "ađơưâ", "windows-874": "aกขฃ€", "iso-8859-2": "aąŽřű", "iso-8859-8-i": "aאבתש", "iso-8859-15": "aéŸ€Žœ",
 	"koi8-u": "aЖієґ", "ibm866": "aЖыЯё", "macintosh": "aéŸ€œ", "shift_jis": "a表ソ能ｱあー", "euc-jp": "a表ソ能ｱあ丂",
-	"gb18030": "a中文€😀ßḿ", "gbk": "a中文伟", "big5": "a功許蓋中", "euc-kr": "a한글똠", "iso-2022-jp": "a表ソ能ｱあー",
-}
-
-// A line end also ends two-byte characters. Bytes without a meaning spoil only their own row.
-func TestISO2022JPIsReadLineByLine(t *testing.T) {
-	const kanji, ascii = "\x1b$B", "\x1b(B"
-	text := "id,name\n1," + kanji + "\x46\x7c\x4b\x5c" + ascii + "\n" + // 日本
-		"2," + kanji + "\x46\x7c\n" + // never ended
-		"3,plain\n4," + kanji + "\x46\x7c\x4b\n" + // half a character
-		"5," + kanji + "\x21\x09" + ascii + "\n6,\xe9\n7,\x1b(J~" + ascii + "\n8,\x1b(I\x31" + ascii + "\n9,\x1b$x\n10,ok\n"
-	for _, oneByOne := range []bool{false, true} {
-		var in io.Reader = strings.NewReader(text)
-		if oneByOne {
-			in = iotest.OneByteReader(in)
-		}
-		f := opened(t, "-", source.Options{Format: source.CSV, Encoding: "ISO-2022-JP", Stdin: in})
-		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8:7|~\n9:8|ｱ\n10!encoding\n11:10|ok\n"
-		must.Same(t, want, show(rowsOf(t, f)))
-	}
+	"gb18030": "a中文€😀ßḿ", "gbk": "a中文伟", "big5": "a功許蓋中", "euc-kr": "a한글똠",
 }
 
 func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) { // faults 91

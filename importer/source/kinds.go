@@ -69,7 +69,7 @@ func IsTable(name string) bool {
 
 const (
 	maxRatio  = 100      // times its packed size that a text may have; rows never pack better, traps do
-	maxFree   = 64 << 20 // bytes that a text may have besides
+	maxFree   = 64 << 20 // bytes that a text may have, whatever its packed size
 	maxWindow = 8 << 20  // bytes: no zstd program uses a larger window by default
 )
 

@@ -60,6 +60,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		"format":         {Format: "ods"},
 		"encoding":       {Format: source.CSV, Encoding: "latin-nine"},
 		"x-user-defined": {Format: source.CSV, Encoding: "x-user-defined"},
+		"iso-2022-jp":    {Format: source.CSV, Encoding: "iso-2022-jp"},
 		"hz-gb-2312":     {Format: source.CSV, Encoding: "hz-gb-2312"},
 		"delimiter":      {Format: source.CSV, Delimiter: '"'},
 		"columns":        {Format: source.CSV, NoHeader: true},

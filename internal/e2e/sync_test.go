@@ -111,6 +111,27 @@ func (w *world) inStep(rows int) {
 	}
 }
 
+// TestKillsKeepTheOrderOfRows kills a sync of 300 rows of 60 leads, each under two keys. Invariant 4; fault 80
+func TestKillsKeepTheOrderOfRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+	w.write("crm.yaml", strings.Replace(crmText, `external_id: "{id}"`, `external_id: {from: "{id}", apply: ["replace:/a-//"]}`, 1))
+	w.export(60, 0)
+	w.must(0, "import -m crm.yaml crm.csv --out none")
+	text, last := "id,org,name,stage\n", map[string]string{}
+	for i := range 300 {
+		lead, name := fmt.Sprintf("L%05d", rand.N(60)), fmt.Sprint("Person ", i)
+		text, last[lead] = text+[]string{"", "a-"}[rand.N(2)]+lead+","+organizations[0]+","+name+",open\n", name
+	}
+	w.write("crm.csv", text)
+	w.chainOfSyncs(&figures{concurrency: 16})
+	for _, l := range w.made() {
+		if want := last[l.ExternalID]; want != "" && l.Content["name"] != want {
+			t.Errorf("%s holds %v, want %s", l.ExternalID, l.Content, want)
+		}
+	}
+}
+
 // TestCrashStepsOfSync crashes at each step of one row's update. The next sync updates the
 // lead if necessary, and the one after sends nothing. fault 2
 func TestCrashStepsOfSync(t *testing.T) {
@@ -177,7 +198,7 @@ lead:
     pull: {inProgress: Busy}
   content: {name: "{name}"}
 `
-	consoleMapping = "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {status: '{status}', content: {name: '{name}'}}\n"
+	consoleMapping = "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {status: '{status}', content: {name: '{name}'}}"
 )
 
 // The CRM and people in the console change leads at random, and runs are killed. A reconciliation changes no lead of

@@ -15,7 +15,7 @@ type quoted struct {
 	open   bool   // inside quotes: the next line belongs to the record
 	lines  int    // of the record so far
 	from   int    // the line of the record, from 1, on which the last cell in quotes began
-	stray  bool   // a quote inside quotes neither ends a cell nor is doubled
+	stray  bool   // a quote inside quotes does not end a cell and is not doubled
 	loneCR bool   // a CR outside quotes does not end the line
 }
 

@@ -140,7 +140,7 @@ const quoteHint = "correct the quotes of this row, or fetch the file again if it
 	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
 	`where a backslash is before them: source: {escape: "\\"}`
 
-// lost returns the error of a file in which nobody can know where the rows after this line begin.
+// lost returns the error of a file in which no row can be found after this line.
 func lost(line int, text string) error {
 	text += ": nobody knows where the next rows begin, so none was read"
 	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}

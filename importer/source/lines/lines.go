@@ -186,48 +186,10 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	w := &Window{
 		in: in, buf: make([]byte, block), Limit: o.MaxRecord, Max: o.MaxRecord, Number: 1, label: label, encoding: from,
 	}
-	if from == japanese.ISO2022JP {
-		w.in = &pairChecker{in: in}
-	}
 	if label != utf8Label {
-		w.in = transform.NewReader(w.in, from.NewDecoder())
+		w.in = transform.NewReader(in, from.NewDecoder())
 	}
 	return w, nil
-}
-
-// pairChecker replaces half a character of ISO-2022-JP with an invalid byte. The decoder would take any byte after it,
-// even a line's end, for the other half.
-type pairChecker struct {
-	in     *bufio.Reader
-	wide   bool // each character has two bytes
-	second bool // the next byte is the second one of a character
-}
-
-// Read reads the text byte by byte.
-func (p *pairChecker) Read(text []byte) (n int, err error) {
-	const escape, none = 0x1B, 0xFF
-	isHalf := func(b byte) bool { return 0x21 <= b && b <= 0x7E }
-	for ; n < len(text); n++ {
-		b, err := p.in.ReadByte()
-		if err != nil {
-			return n, err
-		}
-		next, _ := p.in.Peek(1)
-		switch {
-		case p.second:
-			p.second = false
-		case b == escape:
-			p.wide = len(next) > 0 && next[0] == '$'
-		case b == '\n':
-			p.wide = false
-		case p.wide && isHalf(b):
-			if p.second = len(next) > 0 && isHalf(next[0]); !p.second {
-				b = none
-			}
-		}
-		text[n] = b
-	}
-	return n, nil
 }
 
 // findEncoding finds an encoding, and its name in the WHATWG standard, by any of its labels; "" means UTF-8.
@@ -235,7 +197,8 @@ func findEncoding(label string) (name string, found encoding.Encoding, err error
 	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252 (ANSI), " +
 		"macintosh, shift_jis or gb18030, or save the file as UTF-8"
 	found, err = htmlindex.Get(cmp.Or(label, utf8Label))
-	if err != nil || found == encoding.Replacement || found == charmap.XUserDefined {
+	// in ISO-2022-JP, one damaged character can take the end of its line with it
+	if err != nil || found == encoding.Replacement || found == charmap.XUserDefined || found == japanese.ISO2022JP {
 		return "", nil, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)
 	}
 	name, err = htmlindex.Name(found)

@@ -12,7 +12,7 @@
 //   - The built-in currency formats, whose currency depends on the system, are written without a currency. Blanks
 //     that only align a number are left out.
 //   - Text is what was entered, without what its format adds.
-//   - Faults are: an error, a formula that was never computed, and a number that is no date but has a date's format.
+//   - Faults are: an error, a formula that was never computed, and a number with a date's format that is not a date.
 //
 // Promises: memory does not grow with the workbook, except for the texts that its cells share, at most 64 MiB. A sheet
 // that is damaged or cut is refused before its first row, by the checksums of the archive. No error quotes the file.

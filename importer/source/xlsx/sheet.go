@@ -185,7 +185,7 @@ func columnName(column int) string {
 // escapes match characters written as _xHHHH_ in a workbook.
 var escapes = spelling.Form(`_x[[:xdigit:]]{4}_`)
 
-// unescape decodes escapes. It keeps an escape that is no valid character.
+// unescape decodes escapes. It keeps an escape that is not a valid character.
 func unescape(text []byte) []byte {
 	if !bytes.Contains(text, []byte("_x")) {
 		return text
