@@ -103,7 +103,7 @@ func (l *Ledger) end() {
 
 // Do makes a change durable. Then the change's Entry is what is stored: mostly as given, but in doubt if another key
 // has its lead ID. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends first, the
-// next commit refuses the claim with the error of ctx; if no slot is free, the next commit of an outcome does.
+// next commit refuses the claim with the error of ctx: while no slot is free, that is the next one with an outcome.
 // Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c *Change) error {
 	if c.ctx, c.Err = ctx, nil; c.done == nil {

@@ -26,7 +26,7 @@ type Sender interface {
 
 // carry takes a row from its step to its outcome. On the way it waits for the claim, a place in flight, the answer and
 // the outcome. At the end the outcome is durable, or its text says that the checkpoint did not store it. The entry is
-// what the checkpoint has, besides an ID that it could not keep. carry returns false after a panic.
+// what the checkpoint has; only an ID that it could not keep stays. carry returns false after a panic.
 func (e *engine) carry(j *job) (whole bool) {
 	whole = e.guarded(func() {
 		switch j.step.Action {
@@ -87,7 +87,7 @@ func (e *engine) create(j *job) {
 		return
 	}
 	e.shapes[j.input].CompareAndSwap(shape, nil)
-	j.outcome = InDoubt
+	j.outcome = InDoubt // from here on, until a settle says otherwise
 	var made *leadapi.Created
 	rec, req, attempt := &j.rec, createRequest(&j.rec, &j.request), 0
 	tries, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Create, &j.pass,
@@ -121,7 +121,7 @@ func (e *engine) create(j *job) {
 	} else {
 		j.entry.State, j.entry.WantLink, outcome = checkpoint.Partial, rec.ExternalID, Partial
 	}
-	switch stored := e.settle(j, outcome); {
+	switch stored := e.settle(j, outcome); { // only then other creates, which may wait for this report
 	case !stored:
 		e.breaker.Report(&j.pass, delivery.NothingShown)
 	case j.outcome == InDoubt: // the lead ID in the answer belongs to another row
@@ -341,9 +341,9 @@ func (e *engine) ledgerRefused(j *job, err error) {
 	}
 }
 
-// commitFailed ends a row whose claim or outcome the checkpoint did not store. Without a claim the outcome is pending,
-// with one in doubt, and failed if the checkpoint refused the row before its request. A refusal ends only this row, any
-// other error the run.
+// commitFailed ends a row whose claim or outcome the checkpoint did not store: as pending if its claim is not stored, in
+// doubt if it is, failed if the checkpoint refused the row before its request. A refusal ends only this row, any other
+// error the run.
 func (e *engine) commitFailed(j *job, err error) {
 	j.asStored()
 	switch refused := checkpoint.IsRefusal(err); {

@@ -16,8 +16,8 @@ import (
 type Reads uint8
 
 const (
-	ReadNothing Reads = iota
-	ReadChanged       // those that the sync would change
+	ReadNothing Reads = iota // the default
+	ReadChanged              // those that the sync would change
 	ReadAll
 )
 
@@ -63,7 +63,7 @@ const (
 //	B     A          B         nobody any more
 //	B     –          A         the file: nothing was confirmed, or nothing was seen
 //
-// Once the service's value has won over the file's, these two count as agreed. Only another value is a change. If the
+// Once the service's value has won over the file's, this pair is no change; another value on either side is one. If the
 // service shows what our own unanswered update asked for, nobody else changed the field.
 func decide(f field, rule mapping.Rule) (d decision) {
 	said := f.file != ""
@@ -278,8 +278,8 @@ func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// see stores the status in an answer. One that won over the file's wins as long as answers show it. When they show
-// another one, it counts as the confirmed one, unless the row still has the value that lost.
+// see stores the status in an answer. A status that won over the file's wins as long as answers show it. When an answer
+// shows another one, the winner becomes the confirmed status, unless the row still has the value that lost.
 func see(e, before *checkpoint.Entry, rec *mapping.Record, a *answer) {
 	was := before.Seen
 	if e.Seen = was; a.Status == "" {
@@ -330,7 +330,8 @@ func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before 
 	}
 }
 
-// takeConfirmed stores what the service shows as confirmed, except a status that others set and the row does not have.
+// takeConfirmed stores the values of an answer as the confirmed ones and removes the mark. A status that others set and
+// that was not sent is stored as seen.
 func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.AsksLink, e.Confirmed = "", "", false, a.at

@@ -18,7 +18,7 @@ import (
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others go to a lane, or wait for earlier rows of their lead. One lock
-// guards decisions, lanes and collector. Nobody holds it while waiting for checkpoint or service, only for a slow disk.
+// guards decisions, lanes and collector. It is not held during a wait for checkpoint or service, only for a slow disk.
 type engine struct {
 	*run
 	phases
@@ -103,7 +103,7 @@ func (e *engine) dispatchBatch(b *batch) bool {
 }
 
 // lookUp notes in rows what the checkpoint knows of their leads, and gives up the lock meanwhile. It reports false if
-// the run ends. In an import, a lead that is found by its ExternalID alone is another row's: owner says whose.
+// the run ends. In an import, a lead found by its ExternalID alone is another row's: it.owner, and it.entry stays empty.
 func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil { // nothing is known
 		return e.stopped == nil
@@ -194,7 +194,7 @@ func (e *engine) release() bool {
 
 // endOrBegin ends a row, or begins a lane with it. It reports false if the row may not be sent now.
 func (e *engine) endOrBegin(it *item) bool {
-	step := e.plan(it)
+	step := e.plan(it) // plan.go; in an import, a valid row of no known lead gets Create
 	if e.dry != nil {
 		e.dry.plan(it, &step)
 	}
@@ -209,7 +209,7 @@ func (e *engine) endOrBegin(it *item) bool {
 	e.countRead(it)
 	it.turn = true
 	e.lanes.enter(it)
-	e.start(e.newJob(it, step))
+	e.start(e.newJob(it, step)) // carry, carried, then the next row
 	return true
 }
 

@@ -56,8 +56,8 @@ type ending struct {
 	found   comparison // in a reconciliation
 }
 
-// job is a row that a lane carries. step.ending says how it ends if all goes well, the item's own ending (j.outcome,
-// j.text) and result (j.entry, j.attempts) how it would end if nothing more happened.
+// job is a row that a lane carries. step.ending says how it ends if all goes well. The item's own ending (j.outcome,
+// j.text) and result (j.entry, j.attempts) say how it would end if the work stopped here.
 type job struct {
 	*item
 	step      Step

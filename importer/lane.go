@@ -12,8 +12,8 @@ import (
 // maxWaiting and maxWaitingBytes limit the rows that wait for their turn. When so many wait, reading waits, too.
 const maxWaiting, maxWaitingBytes = 1000, 64 << 20
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight. With more lanes, more rows share a
-// commit: two instead of four take twice as many commits, and a seventh more processor time for a row.
+// lanesPerPlace is how many lanes there are for each request that may be in flight. More lanes let more rows share a
+// commit: with two instead of four, a run makes twice as many commits and takes a seventh more processor time.
 const lanesPerPlace = 4
 
 // slotsPerPlace is how many rows may be claimed and not settled for each place in flight. A kill leaves them in doubt.
@@ -22,8 +22,8 @@ const slotsPerPlace = 2
 // lanes are goroutines, each of which carries one row at a time, and the queues of rows that wait for one. A row is in
 // a queue for each name of its lead, in file order, until it has ended. Its turn comes when it is first in all of them.
 // So the rows of a lead go one after another, and a row waits only for earlier rows or for rows that have their turn.
-// A queue that is empty again stays until the next batch: the rest of this batch was looked up too early to know how
-// its rows ended. The engine's lock guards all this.
+// An emptied queue stays until the next batch: later rows of this batch were looked up before its rows ended, so they
+// wait, too, and are looked up again. The engine's lock guards all this.
 type lanes struct {
 	queues   map[leadName][]*item
 	ready    []*item // rows that have their turn and wait for a lane, in file order

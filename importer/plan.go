@@ -159,7 +159,7 @@ func (p *planner) forSync(it *item) Step {
 	if it.entry.State == checkpoint.InDoubt && it.by == checkpoint.ByKey && p.o.Missing == MissingCreate {
 		return p.forImport(it)
 	}
-	step, cannot := withoutLead(it)
+	step, cannot := withoutLead(it) // cannot: its lead is not known for certain
 	missing := step.outcome == Unmatched && it.by == checkpoint.NoMatch
 	switch {
 	case !cannot, step.outcome == Unmatched && it.rec.LeadID != "": // the row itself names its lead
@@ -216,8 +216,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	return step
 }
 
-// mustRead reports whether to read a lead before its row is sent: if --check-remote says so, and for an ExternalID or a
-// content key with its own rule, unless the rule is file. The checkpoint does not know what others changed there.
+// mustRead reports whether to read a lead before its row is sent: if --check-remote asks for it, or if an ExternalID or
+// a content key changes that has a rule of its own, other than file: only a read shows what others changed there.
 func (p *planner) mustRead(known *checkpoint.Entry, cs changes) bool {
 	switch {
 	case p.o.DryRun || !p.readable(known):

@@ -13,15 +13,15 @@
 //	           │                         ─▶ link ─▶ settle. delivery/delivery.go: Deliver decides when a request
 //	           │                         leaves, and sends it again where that is safe
 //	           │  update.go look         read ─▶ decide again
-//	           │            update       mark ─▶ Deliver (Update) ─▶ compare ─▶ settle, maybe once more; without an
-//	           │                         answer the mark stays. patch, store and settle are in carry.go
+//	           │            update       mark ─▶ Deliver (Update) ─▶ compare ─▶ settle, maybe once more; the mark
+//	           │                         stays if it may have been applied. patch, store, settle are in carry.go
 //	         lane.go       carried       back under the engine's lock; the next row of the lead may have its turn
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
 //	         writer.go     add, write    one goroutine writes batches (report/rows.go: Results, Reject) to results.csv
 //	                                     and the others, with a buffer of 64 KiB; if the disk is slow, the run waits
 //
-// Claim, mark and settle (Ledger.Do; one goroutine calls Store.Commit for many rows) return once they are synced. A
+// Claim, mark and settle wait in Ledger.Do until they are on disk; one goroutine commits those of many rows together. A
 // kill before the claim or the mark leaves nothing. Between claim and settle the row is in doubt, between the two
 // settles of a new lead partial, between mark and settle unsettled. After the last settle only lines of the results are
 // missing. After the checkpoint is closed, files get their names, the summary last.
@@ -276,7 +276,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 			e.stop(ledgerFailed(err))
 		}
 	}
-	e.carryAll()
+	e.carryAll() // starts intake.run and dispatch, and returns when all rows have ended
 	if err := w.close(); err != nil {
 		r.stopped = graver(r.stopped, delivery.StopFor(report.Unwritten(err)))
 	}

@@ -151,7 +151,7 @@ func (e *engine) mark(j *job) bool {
 // updated settles what the lead in the answer shows. j.outcome is Updated only if the lead has what was sent.
 func (e *engine) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
-	cs.takeConfirmed(entry, rec, &j.before, a)
+	cs.takeConfirmed(entry, rec, &j.before, a) // the mark goes; a status that was sent is now what the answer shows
 	j.remarks[serviceKept] = cs.of(atStatus).choice == keeps
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	e.stamp(j)
