@@ -17,7 +17,7 @@ import (
 )
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
-// order. A row that needs no request ends there; others go to a lane, or wait for earlier rows of their lead. One lock
+// order. A row that needs no request ends there; others begin a lane, or wait in the lane of their lead. One lock
 // guards decisions, lanes and collector. It is not held during a wait for checkpoint or service, only for a slow disk.
 type engine struct {
 	*run
@@ -97,7 +97,8 @@ func (e *engine) dispatch(batches <-chan *batch) {
 func (e *engine) dispatchBatch(b *batch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.lanes.queues, func(_ leadName, q []*item) bool { return len(q) == 0 })
+	e.waitFor(func() bool { return len(e.lanes.byName) < mostNames || e.lanes.active == 0 })
+	maps.DeleteFunc(e.lanes.byName, func(_ leadName, l *lane) bool { return l.underWay+len(l.waiting) == 0 })
 	e.notePace()
 	return e.lookUp(b.items...) && !slices.ContainsFunc(b.items, func(it *item) bool { return !e.dispatchRow(it) })
 }
@@ -168,7 +169,7 @@ func (e *engine) dispatchRow(it *item) bool {
 		case e.lanes.full():
 			e.release()
 			return false
-		case !e.lanes.has(it.names):
+		case e.lanes.find(it.names) == nil: // no row of its lead is under way
 			return e.endOrBegin(it)
 		}
 		e.countRead(it)
@@ -181,10 +182,10 @@ func (e *engine) dispatchRow(it *item) bool {
 // release gives rows that were put aside their turn if nothing is under way, and reports whether nothing is then.
 func (e *engine) release() bool {
 	if e.lanes.active == 0 {
-		for _, q := range e.lanes.queues {
-			if len(q) > 0 {
-				q[0].aside = false
-				e.lanes.advance(q[0].names)
+		for _, l := range e.lanes.byName {
+			if len(l.waiting) > 0 {
+				l.waiting[0].aside = false
+				e.lanes.advance(l)
 			}
 		}
 	}
@@ -208,7 +209,7 @@ func (e *engine) endOrBegin(it *item) bool {
 	}
 	e.countRead(it)
 	it.turn = true
-	e.lanes.enter(it)
+	e.lanes.give(&lane{underWay: 1}, it.names)
 	e.start(e.newJob(it, step)) // carry, carried, then the next row
 	return true
 }
@@ -255,19 +256,15 @@ func (e *engine) endAll() {
 		e.stopLocked(interrupted())
 	}
 	left := e.lanes.ready
-	for _, q := range e.lanes.queues { // a row may be in several
-		left = append(left, slices.DeleteFunc(q, func(it *item) bool { return it.turn })...)
+	for _, l := range e.lanes.byName { // a lane may have several names
+		left, l.waiting = append(left, l.waiting...), nil
 	}
-	slices.SortFunc(left, inFileOrder)
-	for _, it := range slices.Compact(left) {
-		e.stopLocked(e.collect(it, notReached))
+	for _, it := range left {
+		e.stopLocked(e.collect(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
 	}
 	// rows that a panic has lost count as pending: the ledger knows whether they were sent
 	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
 }
-
-// notReached is the ending of rows that never had their turn.
-var notReached = ending{outcome: Pending, text: "the run stopped before its turn"}
 
 // waitFor waits until holds returns true, and reports false if the run ends first. holds may end the run.
 func (e *engine) waitFor(holds func() bool) bool {

@@ -9,35 +9,39 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// maxWaiting and maxWaitingBytes limit the rows that wait for their turn. When so many wait, reading waits, too.
-const maxWaiting, maxWaitingBytes = 1000, 64 << 20
+// Reading waits while so many rows, or rows of so many bytes, wait for their turn, or while lanes have so many names.
+const maxWaiting, maxWaitingBytes, mostNames = 1000, 64 << 20, 50_000
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight. More lanes let more rows share a
-// commit: with two instead of four, a run makes twice as many commits and takes a seventh more processor time.
+// lanesPerPlace is how many rows may be carried at once for each request that may be in flight. More rows share more
+// commits: with two instead of four, a run makes twice as many commits and takes a seventh more processor time.
 const lanesPerPlace = 4
 
 // slotsPerPlace is how many rows may be claimed and not settled for each place in flight. A kill leaves them in doubt.
 const slotsPerPlace = 2
 
-// lanes are goroutines, each of which carries one row at a time, and the queues of rows that wait for one. A row is in
-// a queue for each name of its lead, in file order, until it has ended. Its turn comes when it is first in all of them.
-// So the rows of a lead go one after another, and a row waits only for earlier rows or for rows that have their turn.
-// An emptied queue stays until the next batch: later rows of this batch were looked up before its rows ended, so they
-// wait, too, and are looked up again. The engine's lock guards all this.
+// lane is a lead under way: its rows go one after another, in file order. It has all names of its rows, and keeps them
+// until the next batch: later rows of this batch were looked up before its rows ended, so they join it, too. If a row
+// has names of two lanes, the two become one, since a row of either may turn out to be of the other's lead.
+type lane struct {
+	waiting  []*item // in file order
+	underWay int     // rows that have their turn; more than one only if lanes became one meanwhile
+}
+
+// lanes are the lanes of a run, and the goroutines that carry their rows. The engine's lock guards them.
 type lanes struct {
-	queues   map[leadName][]*item
-	ready    []*item // rows that have their turn and wait for a lane, in file order
-	most     int     // lanes
-	active   int     // lanes that have rows
+	byName   map[leadName]*lane
+	ready    []*item // rows that have their turn and wait for a goroutine, in file order
+	most     int     // goroutines
+	active   int     // goroutines that have rows
 	underWay int     // rows that are being carried, or are not counted yet
-	waiting  int     // rows that wait for their turn or for a lane
+	waiting  int     // rows that wait for their turn or for a goroutine
 	bytes    int     // of these rows
 }
 
 // queued is what the lanes know of a row.
 type queued struct {
 	names  []leadName
-	turn   bool // no other row goes before it any more
+	turn   bool // no other row of its lane goes before it any more
 	aside  bool // it gets no turn until nothing is under way: others may settle it
 	second bool // it was decided once, and waits to be decided again: there is no third time
 }
@@ -69,77 +73,77 @@ func (r *run) leadNames(it *item) []leadName {
 	return names
 }
 
-func newLanes(places int) lanes {
-	n := lanesPerPlace * places
-	if places == 1 {
-		n = 1 // people who ask for one at a time expect the order of the input
-	}
-	return lanes{queues: map[leadName][]*item{}, most: n}
+func newLanes(places int) lanes { // one row at a time for one place: people who ask for that expect the input's order
+	return lanes{byName: map[leadName]*lane{}, most: lanesPerPlace*(places-1) + 1}
 }
 
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
-// has reports whether a row with one of these names is in the lanes, or was when this batch was looked up, or since.
-func (s *lanes) has(names []leadName) bool {
-	return slices.ContainsFunc(names, func(n leadName) bool { return s.queues[n] != nil })
-}
-
-// enter puts a row into its queues: before later rows of the file, unless they have their turn.
-func (s *lanes) enter(it *item) {
-	for _, n := range it.names {
-		q := s.queues[n]
-		i := len(q)
-		for i > 0 && !q[i-1].turn && inFileOrder(it, q[i-1]) < 0 {
-			i--
-		}
-		s.queues[n] = slices.Insert(q, i, it)
-	}
-}
-
-func (s *lanes) remove(it *item) {
-	for _, n := range it.names {
-		if i := slices.Index(s.queues[n], it); i >= 0 {
-			s.queues[n] = slices.Delete(s.queues[n], i, i+1)
-		}
-	}
-}
-
-// wait makes a row wait for its turn under these names. If it had its turn, it gives that back.
-func (s *lanes) wait(it *item, names []leadName) {
-	before := it.names
-	s.remove(it)
-	it.names, it.turn = names, false
-	s.enter(it)
-	s.waiting++
-	s.bytes += it.row.Size
-	s.advance(slices.Concat(before, names))
-}
-
-// leave takes a row that has ended out of its queues.
-func (s *lanes) leave(it *item) {
-	s.remove(it)
-	s.advance(it.names)
-}
-
-// advance gives the first rows of these queues their turn, if they are first in all their queues.
-func (s *lanes) advance(names []leadName) {
+// find returns the lane that has one of these names, or nil. If several lanes have one, it makes them one.
+func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
-		q := s.queues[n]
-		behind := func(n leadName) bool { return s.queues[n][0] != q[0] }
-		if len(q) > 0 && !q[0].turn && !q[0].aside && !slices.ContainsFunc(q[0].names, behind) {
-			q[0].turn = true
-			i, _ := slices.BinarySearchFunc(s.ready, q[0], inFileOrder)
-			s.ready = slices.Insert(s.ready, i, q[0])
+		switch other := s.byName[n]; {
+		case other == nil, other == l:
+		case l == nil:
+			l = other
+		default:
+			for m, has := range s.byName {
+				if has == other {
+					s.byName[m] = l
+				}
+			}
+			l.waiting, l.underWay = append(l.waiting, other.waiting...), l.underWay+other.underWay
+			slices.SortFunc(l.waiting, inFileOrder)
 		}
+	}
+	return l
+}
+
+// give gives a lane these names.
+func (s *lanes) give(l *lane, names []leadName) {
+	for _, n := range names {
+		s.byName[n] = l
 	}
 }
 
-// take returns the first row that waits for a lane.
+// wait makes a row wait for its turn, in the lane of these names. If it has its turn, it gives that back.
+func (s *lanes) wait(it *item, names []leadName) {
+	if it.turn {
+		s.byName[it.names[0]].underWay--
+	}
+	l := cmp.Or(s.find(slices.Concat(it.names, names)), new(lane))
+	s.give(l, names)
+	it.names, it.turn = names, false
+	i, _ := slices.BinarySearchFunc(l.waiting, it, inFileOrder)
+	l.waiting = slices.Insert(l.waiting, i, it)
+	s.waiting, s.bytes = s.waiting+1, s.bytes+it.row.Size
+	s.advance(l)
+}
+
+// leave takes a row that has ended out of its lane.
+func (s *lanes) leave(it *item) {
+	l := s.byName[it.names[0]]
+	l.underWay--
+	s.advance(l)
+}
+
+// advance gives the first row of a lane its turn if no row has it.
+func (s *lanes) advance(l *lane) {
+	if l.underWay > 0 || len(l.waiting) == 0 || l.waiting[0].aside {
+		return
+	}
+	it := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	l.underWay, it.turn = 1, true
+	i, _ := slices.BinarySearchFunc(s.ready, it, inFileOrder)
+	s.ready = slices.Insert(s.ready, i, it)
+}
+
+// take returns the first row that waits for a goroutine.
 func (s *lanes) take() *item {
 	it := s.ready[0]
 	s.ready = slices.Delete(s.ready, 0, 1)
-	s.waiting--
-	s.bytes -= it.row.Size
+	s.waiting, s.bytes = s.waiting-1, s.bytes-it.row.Size
 	return it
 }
 
@@ -164,15 +168,15 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return j
 }
 
-// start begins a lane: with this job, or with the next row that has its turn. A goroutine whose own lane has ended is
-// used again, for its grown stack.
+// start gives this job, or the next row that has its turn, a goroutine: one that has no rows any more, if there is one,
+// for its grown stack.
 func (e *engine) start(j *job) {
 	e.lanes.active++
 	select {
 	case e.idle <- j:
 	default:
 		e.group.Go(func() {
-			for goesOn := true; goesOn; j, goesOn = <-e.idle { // lane after lane
+			for goesOn := true; goesOn; j, goesOn = <-e.idle {
 				e.guarded(func() {
 					if j == nil {
 						j = e.next()
@@ -194,7 +198,7 @@ func (e *engine) start(j *job) {
 	}
 }
 
-// spread begins a lane if a row waits for one. That lane begins the next.
+// spread starts a goroutine if a row waits for one. That one starts the next.
 func (e *engine) spread() {
 	if e.stopped == nil && len(e.lanes.ready) > 0 && e.lanes.active < e.lanes.most {
 		e.start(nil)
@@ -231,8 +235,8 @@ func (e *engine) carried(j *job) {
 	e.stopLocked(e.collect(j.item, j.ending))
 }
 
-// next looks up rows that have their turn, and decides about them, until one needs a lane. Without one it returns nil.
-// If the look-up shows other names, the row waits under these: a row under way may be about to change that lead.
+// next looks up rows that have their turn, and decides about them, until one needs a request. Without one it returns
+// nil. If the look-up shows other names, the row waits under these: a row under way may be about to change that lead.
 func (e *engine) next() *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -251,7 +255,7 @@ func (e *engine) next() *job {
 			e.end(it, step)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
-			e.stopLocked(e.collect(it, notReached))
+			e.lanes.ready = append(e.lanes.ready, it) // for endAll
 		default:
 			return e.newJob(it, step)
 		}
