@@ -108,7 +108,7 @@ func TestImportPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{row: source.Row{Outcome: test.had}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, matched: matched{mayLack: test.lost}, result: result{entry: test.known}}
+			it := &item{row: source.Row{Noted: source.Noted{Outcome: test.had}}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, matched: matched{mayLack: test.lost}, result: result{entry: test.known}}
 			mustPlan(t, planned("this", test.by).forImport, it, test.want)
 		})
 	}
@@ -118,7 +118,7 @@ func TestImportPlanner(t *testing.T) {
 func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1)
 	for _, answered := range []bool{true, false, true} {
-		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}}, report.Place{})
+		tally.count(&item{row: source.Row{Noted: source.Noted{Answered: answered}}, result: result{ending: ending{outcome: InDoubt}}}, report.Place{})
 	}
 	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
 		t.Errorf("%q", notes)

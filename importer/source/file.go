@@ -45,6 +45,7 @@ type (
 	Format    = rows.Format
 	Header    = rows.Header
 	Row       = rows.Row
+	Noted     = rows.Noted
 	Fault     = rows.Fault
 	Problem   = rows.Problem
 	OpenError = rows.OpenError

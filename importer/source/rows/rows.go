@@ -97,22 +97,27 @@ type Header struct {
 
 // Row is one data record of a file.
 type Row struct {
-	Header    *Header
-	Cells     []string // one for each name of the header; the next row uses the slice again
-	Line      int      // physical line on which the row starts, from 1; XLSX: the sheet's row
-	Number    int      // number among the data rows of its file, from 1
-	Size      int      // about how many bytes the row takes in memory
-	Raw       string   // JSON: the line as read, without byte order mark, or the list's element without white space
-	OneLine   bool     // CSV: no cell holds a line break
-	Repeats   bool     // the row repeats the header
-	Ends      bool     // the row is the first one after the table: it matches Frame.Footer
-	Outcome   string   // in a rejects file: how the row ended, if its lead exists or may exist then; else ""
-	Answered  bool     // in a rejects file: a person has filled in leadferry_lead_id
-	Key       string   // in a rejects file: the row's effective key, before a person corrected it
-	FormerKey string   // the same, unless a person has emptied leadferry_outcome
-	Problem   *Problem // why the row cannot be used, or nil
-	Text      string   // the whole row, if it has a Problem or Faults; \xNN for bytes that are not text
-	Faults    []Fault  // XLSX: cells that cannot be used; they matter only if their columns are used
+	Header  *Header
+	Cells   []string // one for each name of the header; the next row uses the slice again
+	Line    int      // physical line on which the row starts, from 1; XLSX: the sheet's row
+	Number  int      // number among the data rows of its file, from 1
+	Size    int      // about how many bytes the row takes in memory
+	Raw     string   // JSON: the line as read, without byte order mark, or the list's element without white space
+	OneLine bool     // CSV: no cell holds a line break
+	Repeats bool     // the row repeats the header
+	Ends    bool     // the row is the first one after the table: it matches Frame.Footer
+	Noted            // what a rejects file says about the row
+	Problem *Problem // why the row cannot be used, or nil
+	Text    string   // the whole row, if it has a Problem or Faults; \xNN for bytes that are not text
+	Faults  []Fault  // XLSX: cells that cannot be used; they matter only if their columns are used
+}
+
+// Noted is what a rejects file says about a row.
+type Noted struct {
+	Outcome   string // how the row ended, if its lead exists or may exist then; else ""
+	Answered  bool   // a person has filled in leadferry_lead_id
+	Key       string // the row's effective key, before a person corrected it
+	FormerKey string // the same, unless a person has emptied leadferry_outcome
 }
 
 // Clear empties a row for the next record and sets its header. It keeps the memory of the cells.
