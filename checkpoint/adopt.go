@@ -218,8 +218,8 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, refusal("its lead ID belongs to another key", "if that key is wrong: leadferry checkpoint "+
-			"forget THAT-KEY, adopt again, then forget THAT-KEY --unblock; else "+correctHint)
+		return false, refusal("its lead ID belongs to another key",
+			"if that key is wrong: leadferry checkpoint forget THAT-KEY, then adopt again; else "+correctHint)
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil

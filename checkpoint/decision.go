@@ -90,17 +90,18 @@ type resolution struct {
 }
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial if a link was asked for, else Created.
-// Exists makes it Created without an ID. Neither makes it NotMade, free to be sent. A key that has another decision and
-// was not sent since is corrected, as if the first decision had not been made. Each decision is stored with its time
-// and its send. A refusal is a *[ListError]; a decision about an earlier send than the last one is refused, too.
+// Exists makes it Created without an ID, neither NotMade, free to be sent. A key that has another decision, and that
+// certainly was not sent since, is corrected. Each decision is stored with its time and its send. A refusal is a
+// *[ListError]; a decision about an earlier send than the last one is refused, too.
 func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
-	err = s.Alone(ctx, func(tx Tx) (err error) { r, err = resolve(tx, ds); return err })
+	info := s.Info() // not inside: a Store may hold its lock there
+	err = s.Alone(ctx, func(tx Tx) (err error) { r, err = resolve(tx, ds, &info); return err })
 	return r, err
 }
 
 // resolve finds what each decision is about. It takes wrong leads from all keys that are corrected before it gives a
 // lead to any key, so that two keys can swap their leads.
-func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
+func resolve(tx Tx, ds []Decision, info *Info) (r ResolveResult, err error) {
 	keys := Map(ds, func(d Decision) string { return d.Key })
 	leads := Map(ds, func(d Decision) string { return d.LeadID })
 	if err := tx.Load(keys, leads); err != nil {
@@ -110,7 +111,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	for i := range ds {
 		err := ds[i].unfit(seen, given)
 		if err == nil {
-			all[i], err = findSend(tx, &ds[i])
+			all[i], err = findSend(tx, &ds[i], info)
 		}
 		if err == nil && all[i].corrects {
 			err = tx.Put(ds[i].Key, all[i].KeptKey)
@@ -128,7 +129,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 }
 
 // findSend finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
-func findSend(tx Tx, d *Decision) (one resolution, err error) {
+func findSend(tx Tx, d *Decision, info *Info) (one resolution, err error) {
 	if tx.OtherMaySend(d.Key) {
 		return one, refusal(heldText, HeldHint)
 	}
@@ -155,8 +156,9 @@ func findSend(tx Tx, d *Decision) (one resolution, err error) {
 		one.KeptKey = k
 	case last == nil:
 		return one, refusal("its key is not in doubt", inDoubtHint)
-	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
-		return one, refusal("its key was settled before and was sent again since, so it is not in doubt", inDoubtHint)
+	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead(),
+		d.Free() && !last.Free() && info.Incomplete && known.Seq <= info.Since:
+		return one, refusal("its key was settled before and was, or may have been, sent again since", inDoubtHint)
 	default:
 		one.before = last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID
 		one.corrects = !one.before
@@ -166,7 +168,7 @@ func findSend(tx Tx, d *Decision) (one resolution, err error) {
 	}
 	if !one.before && (!d.Sent.IsZero() && d.Sent.Unix() != one.Intent.Updated.Unix() ||
 		d.Run != "" && d.Run != one.Intent.Run) {
-		return one, refusal("the row was sent again after this list was written", inDoubtHint)
+		return one, refusal("the row was sent or held again after this list was written", inDoubtHint)
 	}
 	return one, nil
 }

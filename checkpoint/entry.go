@@ -80,8 +80,7 @@ type Entry struct {
 }
 
 // Sight is what a read showed of a lead: its status, its organization, and whether others had changed content. It is
-// stored beside what was confirmed, because both are needed to see what others changed. The zero Sight says that
-// nothing differs.
+// stored beside what was confirmed: both are needed to see what others changed. Zero: nothing differs.
 type Sight struct {
 	At           time.Time // UTC, to the millisecond
 	Status       string
@@ -95,7 +94,7 @@ type Sight struct {
 // Reasons of rows in doubt that do not come from an answer. FoundLead is different: it marks an entry of a list whose
 // row found its lead, perhaps by another name than its key, so the lead may have been made under another key.
 const (
-	ReasonIncomplete = "checkpoint_incomplete" // not sent: the incomplete checkpoint may have lost the row's lead
+	ReasonIncomplete = "checkpoint_incomplete" // held: the incomplete checkpoint may have lost the row's lead
 	ReasonLeadTaken  = "lead_id_taken"         // the lead ID belongs to another key
 	ReasonAdopted    = "adopted"               // taken over from a list
 	ReasonUnkept     = "unkept"                // the lead was made, but the checkpoint could not store its ID

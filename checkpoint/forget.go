@@ -120,9 +120,11 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 			if k.Intent.Reason != ReasonIncomplete {
 				return k
 			}
-			freed++
 			held := k.Intent.Entry
-			if k.Intent = k.Intent.Prior; k.Intent == nil && k.Entry == nil { // results still name it, see Info.Counted
+			if k.Intent = k.Intent.Prior; k.Intent != nil { // in doubt as before
+				return k
+			}
+			if freed++; k.Entry == nil { // results still name it, see Info.Counted
 				out := new(Decision).Outcome(held, tx.Now())
 				k.replace(tx, &out, Decided)
 			}

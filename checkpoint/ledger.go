@@ -28,8 +28,7 @@ type Gathering struct {
 // Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a slot with its commit. Its
 // outcome or withdrawal frees the slot, for claims of the same commit, too: a commit is stored whole or not at all.
 //
-// One goroutine commits. It waits for more changes, but not longer than patience, and not while so few claims are open
-// that lanes would become idle.
+// One goroutine commits. It waits for more changes, up to patience, unless so few claims are open that lanes get idle.
 type Ledger struct {
 	Store
 	Gathering

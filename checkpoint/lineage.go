@@ -126,8 +126,21 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 		}
 	}
 	return s.Alone(ctx, func(tx Tx) error {
-		return errors.Join(changeLineage(tx, descend), tx.Lack(missing), tx.Renew())
+		return errors.Join(changeLineage(tx, descend), lack(tx, missing), tx.Renew())
 	})
+}
+
+// lack marks a ledger as incomplete. It may have lost how a doubt was settled: no earlier list decides about it now.
+func lack(tx Tx, missing string) error {
+	err := eachDoubt(tx, func(k KeptKey) KeptKey {
+		if k.Intent.Reason != ReasonIncomplete {
+			in := Kept{Entry: k.Intent.Entry, Prior: k.Intent}
+			in.Updated, in.Code, in.Reason = tx.Now(), 0, ReasonIncomplete
+			k.Intent = in.StoredBy(tx)
+		}
+		return k
+	})
+	return errors.Join(err, tx.Lack(missing))
 }
 
 // OnThisMachine notes this machine in a checkpoint file, or refuses a file that another machine used last. machine is
@@ -244,5 +257,5 @@ func (c *Contents) takeOverRest(tx Tx) error {
 	if c.Missing == "" {
 		return nil
 	}
-	return tx.Lack(c.Missing)
+	return lack(tx, c.Missing)
 }

@@ -222,8 +222,7 @@ const (
 )
 
 // Query asks for a lead by its key, else by its lead ID, else by its ExternalID, linked or asked for. Empty fields are
-// left out. If no lead is found, Alike, unless nil, receives a key that looks like this one. Find fills Entry;
-// that of an unknown row has its key and nothing else.
+// left out. Find fills Entry: if no lead is found, with the key alone; then Alike, unless nil, receives a key like it.
 type Query struct {
 	Key, LeadID, ExternalID string
 	Alike                   *Likeness

@@ -197,8 +197,8 @@ const reasonPanic = "panic" // the class of a doubt after a fault of the program
 var doubtReasons = map[string]string{
 	"":                         "no answer is known: the run ended before it came, or still waits for it",
 	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",
-	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does " +
-		"not know any more",
+	checkpoint.ReasonIncomplete: "held: the checkpoint is incomplete, and the row may have a lead that it does not " +
+		"know any more",
 	checkpoint.ReasonAdopted: "it was in doubt in the checkpoint that it was taken over from",
 	checkpoint.ReasonUnkept:  "its lead was made, and the checkpoint could not keep the lead's ID",
 	reasonPanic:              "the program failed while the request was under way",

@@ -46,45 +46,6 @@ func TestASyncEndsAsIfEachRowCameInARunOfItsOwn(t *testing.T) {
 	}
 }
 
-// Rows of two leads become one lane once a row has names of both, even if that row has ended: none overtakes another.
-func TestARowOfTwoLeadsMakesThemOneLane(t *testing.T) {
-	name := func(s string) leadName { return leadName{checkpoint.ByKey, s} }
-	a, b, c, d := name("a"), name("b"), name("c"), name("d")
-	var rows []*item
-	for i := range 6 {
-		rows = append(rows, &item{row: source.Row{Number: i}})
-	}
-	s := newLanes(2)
-	for i, names := range [][]leadName{{a}, {b}, {a, b}, {d}, {a}, {c}} {
-		s.wait(rows[i], names)
-	}
-	for i, step := range []struct {
-		change func()
-		want   []int
-	}{
-		{func() {}, []int{0, 1, 3, 5}},
-		{func() { s.leave(rows[0]) }, nil}, // 2 waits for both
-		{func() { s.wait(rows[1], []leadName{b, c}) }, nil},
-		{func() { s.leave(rows[5]) }, []int{1}},
-		{func() { s.wait(rows[3], []leadName{a}) }, nil},
-		{func() { s.leave(rows[1]) }, []int{2}},
-		{func() { s.leave(rows[2]) }, []int{3}},
-		{func() { s.leave(rows[3]) }, []int{4}},
-	} {
-		step.change()
-		var turns []int
-		for len(s.ready) > 0 {
-			turns = append(turns, s.take().row.Number)
-		}
-		if !slices.Equal(turns, step.want) {
-			t.Errorf("step %d: %v, want %v", i, turns, step.want)
-		}
-	}
-	if l := s.find([]leadName{c}); s.waiting != 0 || l.underWay != 1 || l != s.find([]leadName{name("x"), d}) {
-		t.Errorf("%+v", s)
-	}
-}
-
 // Rows that wait behind others, and rows that wait to be written, are limited by bytes too: a thousand cells of 16 MiB
 // need more memory than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {

@@ -133,7 +133,7 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, skipped int, path stri
 	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead")
 	rows(skipped, "skipped: no lead ID, or a duplicate row")
 	rows(r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget "+
-		"--unblock KEY"+at+" frees one, and it is adopted before the next import")
+		"--unblock KEY"+at+" (and --namespace, if it has one) frees one, and it is adopted before the next import")
 }
 
 // witness returns what the run folder says about the run of these results; nothing for other lists.
