@@ -247,10 +247,7 @@ func listed(prefix string, names []string) string {
 	return prefix + spelling.List(names, mostListed, nil)
 }
 
-const (
-	byOthers    = "changed on the service: "
-	serviceWins = "the service's value is kept: "
-)
+const byOthers, serviceWins = "changed on the service: ", "the service's value is kept: "
 
 // changedTo tells people what others changed the status to.
 func changedTo(b *checkpoint.Entry, service string) string {

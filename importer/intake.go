@@ -162,11 +162,12 @@ func (r *intake) mapBatch(b *batch) {
 	b.items = mine
 }
 
-// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults. A row that could not be split into
-// cells has a Problem. Single cells of a workbook may have Faults. Repeats: the row is the header once more.
+// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults.
 func (r *intake) mapRow(it *item) {
+	input, read, binding, content := it.input, it.row, it.binding, it.rec.Content[:0]
+	*it = item{} // in place: an item is too large to copy
+	it.input, it.row, it.binding, it.rec.Content = input, read, binding, content
 	row, rec := &it.row, &it.rec
-	*it = item{input: it.input, row: *row, binding: it.binding, rec: mapping.Record{Content: rec.Content[:0]}}
 	if p := row.Problem; p != nil {
 		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
 		return
