@@ -94,7 +94,9 @@ func fold(s string) string {
 
 const digits = "0123456789"
 
-func isDigits(s string) bool { return s != "" && strings.TrimLeft(s, digits) == "" }
+func isDigits(s string) bool { return s != "" && !strings.ContainsFunc(s, isNoDigit) }
+
+func isNoDigit(r rune) bool { return r < '0' || r > '9' }
 
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
