@@ -162,7 +162,7 @@ const (
 var remarkNotes = [remarkCount]string{
 	rowHeld: "Rows that were held, not sent: %d. The checkpoint is incomplete, and their leads may exist. leadferry " +
 		"checkpoint resolve settles them one by one, and results of earlier runs may know their IDs. leadferry " +
-		"checkpoint check --accept-loss sends them. Both need this run's --checkpoint.",
+		"checkpoint check --accept-loss frees those that were never in doubt. Both need this run's --checkpoint.",
 	answeredDoubt: "Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A run does not read the " +
 		"answers: settle them with leadferry checkpoint resolve and this file.",
 	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +
